@@ -28,8 +28,9 @@ import numpy as np
 from ascendopt_tune.build import toolkit as toolkits
 from ascendopt_tune.build.kernel import kernel_unit
 from ascendopt_tune.build.toolkit import Toolkit
-from ascendopt_tune.device.acl import Acl, LaunchOptions
+from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import DeviceLaunch
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.protocol import EvaluateRequest, EvaluationResult

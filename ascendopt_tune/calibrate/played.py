@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..build.toolkit import Toolkit
-from ..device.acl import Acl, Argument, Binary, LaunchOptions
+from ..device.acl import Acl, Argument, Binary
+from ..device.options import LaunchOptions
 from ..nouns.chip import Chip
 
 #: Noise of every time that events give, the share of them that are outliers, and how much longer those are at most.

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..nouns.case import Argument, Case, TensorSpec
 from ..sources.arguments import Array, dtype_name, numpy_dtype
-from .acl import Acl, LaunchOptions
+from .acl import Acl
 from .acl import Argument as LaunchArgument
+from .options import LaunchOptions
 
 SYSTEM_WORKSPACE = 16 << 20  # bytes the system keeps before the user's workspace on architecture 2201
 _BLOCK = 32  # bytes; aclrtMalloc rounds up to this and adds the same again (runtime manual)

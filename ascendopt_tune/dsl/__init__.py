@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..evaluate.reference import to_array, to_tensor
 from .errors import DslError
-from .interpret import Machine, interpret, launch_of
+from .interpret import interpret
 from .ir import DTYPES, Number, Program
+from .launch import Machine, launch_of
 from .read import read_file, read_text
 
 if TYPE_CHECKING:

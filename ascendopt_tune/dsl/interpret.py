@@ -7,7 +7,6 @@ two cores at one element without tl.sync_all() between them, the Unified Buffer'
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,11 @@ from ..sources.arguments import numpy_dtype
 from . import layout
 from .errors import DslError
 from .ir import (
-    BUFFERS,
-    EVENT_IDS,
     Buffer,
-    Check,
     Expr,
     For,
     If,
     Insert,
-    Knob,
     Let,
     Load,
     Number,
@@ -35,143 +30,14 @@ from .ir import (
     Statement,
     Store,
     Sync,
-    num,
 )
+from .launch import Launch, Machine, error_at, launch_of
 from .ops import OPS, REDUCTIONS
 from .scalar import evaluate
 
 Array = npt.NDArray[Any]
 _LIMIT = 50_000_000  # statements of one run
 _BLOCK = 8  # elements of float32 in 32 bytes: rows of a tile begin at multiples
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What a program may ask of the device: vector cores, bytes of the Unified Buffer that are its own."""
-
-    cores: int = 48
-    ub_bytes: int = 196352
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What the host function decided: shapes by tensor, cores, and the kernel's scalars by parameter."""
-
-    shapes: dict[str, tuple[int, ...]]
-    cores: int
-    scalars: dict[str, Number]
-    ub_bytes: int
-
-
-def launch_of(
-    program: Program,
-    shapes: Mapping[str, tuple[int, ...]],
-    attributes: Mapping[str, Number] | None = None,
-    machine: Machine | None = None,
-    knobs: Mapping[str, int] | None = None,
-) -> Launch:
-    """The host function at these shapes of the inputs.
-
-    Args:
-        knobs: other values than the defaults, by the knob's name.
-
-    Raises:
-        DslError: a check of the program fails, the shapes don't fit it, or the Unified Buffer is too small.
-    """
-    host = _Host(program, shapes, attributes or {}, machine or Machine())
-    host.run(knobs or {})
-    scalars = {
-        p: evaluate(a, host.leaf)
-        for p, a in zip(program.kernel.parameters, program.host.arguments, strict=True)
-        if isinstance(a, Expr)
-    }
-    return Launch(host.shapes, host.cores(), scalars, host.ub_bytes(scalars))
-
-
-class _Host:
-    """The host function at given shapes: its variables, and the shapes that are known so far."""
-
-    def __init__(
-        self,
-        program: Program,
-        shapes: Mapping[str, tuple[int, ...]],
-        attributes: Mapping[str, Number],
-        machine: Machine,
-    ) -> None:
-        self.program, self.host, self.machine = program, program.host, machine
-        known = self.host.attributes
-        for name in set(attributes) - set(known):
-            raise _error(program, self.host.line, f"there is no attribute {name!r}.", f"There are {', '.join(known)}.")
-        self.buffers = program.buffers
-        self.values: dict[str, Any] = {a.name: a.default for a in known.values()} | dict(attributes)
-        self.shapes = {t.name: tuple(shapes[t.name]) for t in program.of_kind("input")}
-        for name, (rank, line) in self.host.ranks.items():
-            if len(self.shapes[name]) != rank:
-                text = f"{name} has {len(self.shapes[name])} axes, shape {self.shapes[name]}; here it needs {rank}."
-                raise _error(program, line, text)
-
-    def leaf(self, e: Expr) -> Any:
-        """The value of an expression without operands."""
-        if e.op == "var":
-            return self.values[str(e.value)]
-        if e.op == "dim":
-            return self._dim(str(e.value), int(e.args[0].value))
-        if e.op == "numel":
-            return int(np.prod(self.shapes[str(e.value)], dtype=np.int64))
-        if e.op == "cores":
-            limit = max(1, evaluate(e.args[0], self.leaf)) if e.args else self.machine.cores
-            return min(self.machine.cores, limit)
-        return {"ub_bytes": self.machine.ub_bytes, "num_cores": self.machine.cores}[e.op]
-
-    def _dim(self, name: str, axis: int) -> int:
-        shape = self.shapes[name]
-        if not -len(shape) <= axis < len(shape):
-            raise _error(self.program, self.host.line, f"{name} has no axis {axis}: its shape is {shape}.")
-        return shape[axis]
-
-    def run(self, knobs: Mapping[str, int]) -> None:
-        """Its statements, and then the shapes of what it allocates."""
-        for step in self.host.steps:
-            if isinstance(step, Let):
-                self.values[step.name] = evaluate(step.value, self.leaf)
-            elif isinstance(step, Knob):
-                value = knobs.get(step.name, step.default)
-                limited = value if step.limit is None else min(value, evaluate(step.limit, self.leaf))
-                self.values[step.variable] = limited
-                if step.name == BUFFERS:
-                    self.buffers = limited
-            elif isinstance(step, Check) and not evaluate(step.test, self.leaf):
-                text = f"The inputs are {_shapes(self.shapes)}."
-                raise _error(self.program, step.line, f"refused: {step.text}.", text)
-        for t in self.host.tensors.values():
-            if t.shape is not None:
-                like = t.shape[0].op == "shape"
-                self.shapes[t.name] = (
-                    self.shapes[str(t.shape[0].value)] if like else tuple(evaluate(e, self.leaf) for e in t.shape)
-                )
-
-    def cores(self) -> int:
-        cores = int(evaluate(self.host.cores, self.leaf))
-        if not 1 <= cores <= self.machine.cores:
-            text = f"{cores} cores are launched, the device has {self.machine.cores}."
-            raise _error(self.program, self.host.line, text, "Use tl.cores(limit), which stays within them.")
-        return cores
-
-    def ub_bytes(self, scalars: Mapping[str, Any]) -> int:
-        """What the kernel's buffers take."""
-        kernel = self.program.kernel
-        if self.program.queues * self.buffers > EVENT_IDS:
-            text = f"{self.program.queues} tensors with {self.buffers} buffers each need an event id for every buffer; "
-            hint = f"Give {BUFFERS} a smaller number, or join tensors."
-            raise _error(self.program, kernel.line, f"{text}there are {EVENT_IDS}.", hint)
-        dtypes = {p: self.program.tensor_of(p).dtype for p in kernel.tensors}
-        used = layout.plan(kernel, dtypes).total(num(self.buffers))
-        total, most = int(evaluate(used, lambda e: scalars[str(e.value)])), self.machine.ub_bytes
-        if total > most:
-            depth = {1: "single", 2: "doubled"}.get(self.buffers, f"of {self.buffers} buffers")
-            text = f"the buffers take {total} bytes of the Unified Buffer (queues are {depth}), it has {most}."
-            raise _error(self.program, kernel.line, text, "Make the tile smaller.")
-        return total
 
 
 def interpret(
@@ -188,10 +54,10 @@ def interpret(
     """
     for t in program.of_kind("input"):
         if t.name not in inputs:
-            raise _error(program, t.line, f"the input {t.name!r} is missing.")
+            raise error_at(program, t.line, f"the input {t.name!r} is missing.")
         if inputs[t.name].dtype != numpy_dtype(t.dtype.name):
             text = f"{t.name} is {t.dtype.name}, the array is {inputs[t.name].dtype}."
-            raise _error(program, t.line, text, f"Convert it, or declare {t.name}: tl.{inputs[t.name].dtype}.")
+            raise error_at(program, t.line, text, f"Convert it, or declare {t.name}: tl.{inputs[t.name].dtype}.")
     launch = launch_of(program, {n: a.shape for n, a in inputs.items()}, attributes, machine, knobs)
     memory = {
         t.name: _Tensor(program, t.name, launch.shapes[t.name], inputs.get(t.name))
@@ -210,7 +76,7 @@ def interpret(
         if any(a is None for a in at) and any(a is not None for a in at):
             line = next(a for a in at if a is not None)
             text = f"{sum(a is None for a in at)} of {launch.cores} cores end while others wait here."
-            raise _error(program, line, text, "Every core has to pass every tl.sync_all().")
+            raise error_at(program, line, text, "Every core has to pass every tl.sync_all().")
         if at[0] is None:
             break
     outputs = {}
@@ -220,7 +86,7 @@ def interpret(
             index = np.unravel_index(int(unwritten[0]), launch.shapes[t.name])
             where = tuple(int(i) for i in index)
             text = f"{len(unwritten)} elements of the output {t.name} are never stored, the first is {where}."
-            raise _error(program, t.line, text, "Look at the last rows of a core and at the last tile of a row.")
+            raise error_at(program, t.line, text, "Look at the last rows of a core and at the last tile of a row.")
         outputs[t.name] = memory[t.name].data.reshape(launch.shapes[t.name])
     return outputs
 
@@ -245,7 +111,7 @@ class _Tensor:
         if index.size and (index.min() < 0 or index.max() >= len(self.data)):
             bad = int(index.min() if index.min() < 0 else index.max())
             text = f"element {bad} of {self.name}, which has {len(self.data)} (shape {self.shape})."
-            raise _error(self._program, line, text, "The last tile is shorter: n = tl.min(tile, left).")
+            raise error_at(self._program, line, text, "The last tile is shorter: n = tl.min(tile, left).")
         return index
 
     def read(self, line: int, index: Array, core: int) -> Array:
@@ -253,36 +119,36 @@ class _Tensor:
         if not self.input:
             if not self.written[index].all():
                 first = int(index[~self.written[index]][0])
-                raise _error(self._program, line, f"element {first} of {self.name} is loaded and was never written.")
+                raise error_at(self._program, line, f"element {first} of {self.name} is loaded and was never written.")
             other = (self._written_in[index] == self.phase) & (self._writer[index] != core)
             if other.any():
                 first = int(index[other][0])
                 text = f"core {core} loads element {first} of {self.name}, which core {self._writer[first]} stores."
-                raise _error(self._program, line, text, "Put tl.sync_all() between them.")
+                raise error_at(self._program, line, text, "Put tl.sync_all() between them.")
             self._reader[index], self._read_in[index] = core, self.phase
         return self.data[index]
 
     def write(self, line: int, index: Array, values: Array, core: int, atomic: str) -> None:
         self.at(line, index)
         if self.input:
-            raise _error(self._program, line, f"{self.name} is an input and stored to.")
+            raise error_at(self._program, line, f"{self.name} is an input and stored to.")
         mine = (self._written_in[index] != self.phase) | (self._writer[index] == core)
         if atomic:
             mine |= self._added[index]
         if not mine.all():
             first = int(index[~mine][0])
             text = f"core {core} stores element {first} of {self.name}, as core {self._writer[first]} did."
-            raise _error(self._program, line, text, "Give every element to one core, or meet by tl.sync_all().")
+            raise error_at(self._program, line, text, "Give every element to one core, or meet by tl.sync_all().")
         read = (self._read_in[index] == self.phase) & (self._reader[index] != core)
         if read.any():
             first = int(index[read][0])
             text = f"core {core} stores element {first} of {self.name}, which core {self._reader[first]} has loaded."
-            raise _error(self._program, line, text, "Put tl.sync_all() between them.")
+            raise error_at(self._program, line, text, "Put tl.sync_all() between them.")
         if atomic:
             if not self.written[index].all():
                 first = int(index[~self.written[index]][0])
                 text = f"tl.atomic_{atomic} to element {first} of {self.name}, which nobody has set."
-                raise _error(self._program, line, text, "Store zeros to it first and meet by tl.sync_all().")
+                raise error_at(self._program, line, text, "Store zeros to it first and meet by tl.sync_all().")
             {"add": np.add, "max": np.maximum, "min": np.minimum}[atomic].at(self.data, index, values)
         else:
             self.data[index] = values
@@ -569,7 +435,7 @@ class _Core:
         return float(value) if e.type == "float" else int(value)
 
     def _error(self, text: str, hint: str = "") -> DslError:
-        return _error(self._program, self._line, text, hint)
+        return error_at(self._program, self._line, text, hint)
 
 
 def _converted(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -577,11 +443,3 @@ def _converted(values: Array, dtype: np.dtype[Any]) -> Array:
     if np.issubdtype(dtype, np.integer) and not np.issubdtype(values.dtype, np.integer):
         return np.rint(values.astype(np.float64)).astype(dtype)
     return values.astype(dtype)
-
-
-def _shapes(of: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{n}{list(s)}" for n, s in of.items())
-
-
-def _error(program: Program, line: int, text: str, hint: str = "") -> DslError:
-    return DslError(text, hint, program.file, line)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..build.toolkit import Toolkit
-from ..device.acl import Acl, LaunchOptions
+from ..device.acl import Acl
 from ..device.launch import Arrays, DeviceLaunch
+from ..device.options import LaunchOptions
 from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
 from ..nouns.chip import WARM, load_chip

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ..build import toolkit as toolkits
 from ..build.kernel import TILING_MACROS
-from ..device.acl import Acl, LaunchOptions
+from ..device.acl import Acl
+from ..device.options import LaunchOptions
 from ..errors import DeviceError
 from ..nouns.chip import Chip, load_chip
 from ..nouns.clocks import Clock

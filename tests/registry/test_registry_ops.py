@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, LaunchOptions
+from ascendopt_tune.device.acl import Acl
 from ascendopt_tune.device.launch import Arrays, DeviceLaunch
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.evaluate.evaluator import EvaluateRequest, EvaluationResult, Evaluator, GateTrial
 from ascendopt_tune.evaluate.inputs import make_inputs

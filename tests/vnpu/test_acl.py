@@ -15,7 +15,8 @@ import pytest
 
 from ascendopt_tune.build.toolkit import Toolkit, virtual
 from ascendopt_tune.calibrate.write import chip_text
-from ascendopt_tune.device.acl import Acl, LaunchOptions
+from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError, ToolchainError
 from ascendopt_tune.nouns.chip import load_chip
 

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError
 
 SOURCE = Path(__file__).resolve().parent / "kernels" / "cube.cpp"

@@ -12,7 +12,7 @@ import pytest
 from test_cube import default_options, device, launch
 
 from ascendopt_tune.build.toolkit import virtual
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.nouns.operator import Operator, Pair

@@ -12,7 +12,8 @@ import pytest
 from test_cube import default_options, device, launch, tiled, up
 from test_cube_timing import busy
 
-from ascendopt_tune.device.acl import Binary, LaunchOptions
+from ascendopt_tune.device.acl import Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import DeviceError
 
 __all__ = ["default_options"]

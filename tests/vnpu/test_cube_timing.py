@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_cube import TilesCase, default_options, device, launch
 
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
 
 __all__ = ["default_options"]

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, LaunchOptions
+from ascendopt_tune.device.acl import Acl
+from ascendopt_tune.device.options import LaunchOptions
 
 TILE = 256
 KERNEL = """\

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.evaluate.diagnosis import bandwidths, diagnose, stalls
 from ascendopt_tune.nouns.chip import DEFAULT_CHIP, load_chip
 from ascendopt_tune.nouns.profile import Profile

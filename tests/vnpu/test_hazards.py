@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import DeviceError
 from ascendopt_tune.evaluate.protocol import Habits
 from ascendopt_tune.evaluate.verdict import failure_of

@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 from api_kernel import device
 
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.nouns.chip import load_chip
 
 CHIP = "ascend910b3"

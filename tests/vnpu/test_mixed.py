@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.device.acl import Acl, Binary, LaunchOptions
+from ascendopt_tune.device.acl import Acl, Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.errors import DeviceError, KernelCompileError
 from ascendopt_tune.evaluate.cores import cores_there, cores_used
 from ascendopt_tune.evaluate.diagnosis import diagnose, stalls, working

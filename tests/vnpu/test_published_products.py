@@ -23,7 +23,8 @@ from cube_tiling import CubeTiling
 from test_cube import default_options, device, launch, up
 from test_matmul import MatmulCase
 
-from ascendopt_tune.device.acl import Binary, LaunchOptions
+from ascendopt_tune.device.acl import Binary
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.settings import settings
 
 __all__ = ["default_options"]

@@ -11,7 +11,7 @@ from api_kernel import device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.nouns.chip import load_chip
 
 # z = x + 1 in `pieces` pieces of `bytes` a core, `work` additions each. mode: 1 one buffer, 2 ping and pong; +4: x is

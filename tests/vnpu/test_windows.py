@@ -7,7 +7,7 @@ import ctypes
 import pytest
 from api_kernel import device
 
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.nouns.chip import load_chip
 
 # Each core copies `count` pieces of `bytes` one by one, in (way 0) or out (way 1); the cores' pieces begin `apart` from

@@ -8,7 +8,7 @@ import pytest
 from api_kernel import device
 from test_windows import CHIP, CORES, COUNT, FEW_BYTES
 
-from ascendopt_tune.device.acl import LaunchOptions
+from ascendopt_tune.device.options import LaunchOptions
 from ascendopt_tune.nouns.clocks import plausible
 
 KEY = "memory.few_bytes_most"
