@@ -408,4 +408,5 @@ LOADED_AHEAD = Motif(
     preconditions="Nobody writes what is loaded; rows are used one after the other; the Unified Buffer has room.",
     faster=_faster,
     slower=_slower,
+    together="no",
 )

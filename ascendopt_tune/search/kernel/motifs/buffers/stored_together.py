@@ -398,4 +398,5 @@ STORED_TOGETHER = Motif(
     preconditions="Nobody reads what is stored, or adds to it; rows are of one length; the Unified Buffer has room.",
     faster=_faster,
     slower=_slower,
+    together="no",
 )
