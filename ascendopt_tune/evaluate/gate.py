@@ -32,6 +32,8 @@ _OTHER_VALUES = 0x0DD  # the same, for inputs that the tiling function reads
 _FEW = ("normal", "lines", "tiny")  # where only a value is another one
 _OWN = ("lines", "outlier")
 _MOST_STEPS = 16  # of a candidate's tiling that are tried
+_LEAST_RUN_S = 10.0  # seconds for a candidate's launches, and for each launch so many times what the baseline's takes
+_TIMES_BASELINE = 20.0
 # Of other values of attributes: of more bits than numbers of 16 bits hold, so that rounding them shows.
 _OTHER, _ABOVE, _BELOW = 0.7320508, 0.5176381, 0.6339746
 
@@ -123,6 +125,8 @@ class Gate:
         self._trials: Trials | None = None
         self._incumbent: Launchable | None = None
         self._baseline_habits: Habits | None = None
+        #: Wall clock of one launch of the baseline, in seconds, as far as it is known.
+        self._launch_s: float | None = None
         self._other: Gate | None = None
         #: By pair, its times in us under the plausible clocks.
         self._replayed: dict[str, list[float]] = {}
@@ -160,7 +164,7 @@ class Gate:
             clocks: as of :meth:`replay`; its times are the result's ``replayed``.
         """
         request = self._request(pair, self._maker().inputs(1))
-        return Checked(self._evaluator.evaluate(replace(request, clocks=tuple(clocks))), {})
+        return Checked(self._evaluator.evaluate(replace(request, clocks=tuple(clocks), run_s=None)), {})
 
     def evaluate_many(self, pairs: Mapping[int, Pair]) -> Iterator[tuple[int, Checked]]:
         """(number, result) as evaluations end; several run at the same time."""
@@ -179,9 +183,10 @@ class Gate:
         return self._made().stuck if pair.hash == self.operator.baseline.hash else None
 
     def _learn(self, pair: Pair, result: EvaluationResult) -> None:
-        """Candidates that are asked for from now on may have the habits of the baseline, if this was it."""
+        """Candidates that are asked for from now on may do what the baseline does, and for about as long."""
         if pair.hash == self.operator.baseline.hash and isinstance(result.outcome, Timed):
             self._baseline_habits = joined(self._baseline_habits, result.habits)
+            self._launch_s = result.timings_s.get("launch", 0.0) / max(1, len(self.trials()))
 
     def confirm(self, pair: Pair) -> Checked:
         """Point 6: the whole gate once more, in a fresh server process, with inputs that no candidate has met."""
@@ -239,6 +244,7 @@ class Gate:
                 result = self._evaluator.evaluate(gate._request(self.operator.baseline, trials, measure=False))
                 if isinstance(result.outcome, Timed):
                     gate._baseline_habits = joined(gate._baseline_habits, self._baseline_habits)
+                    gate._launch_s = self._launch_s
                     self._siblings.append((what, gate))
         return self._siblings
 
@@ -267,6 +273,7 @@ class Gate:
             self._other = Gate(self.operator, self.case, self._evaluator, seed=seed, signature=self.signature)
             self._other._made()
         self._other._baseline_habits = joined(self._other._baseline_habits, self._baseline_habits)
+        self._other._launch_s = self._launch_s
         return self._other
 
     def speedups(self, pair: Pair) -> tuple[float, ...]:
@@ -294,9 +301,8 @@ class Gate:
         Raises:
             DeviceError: the pair doesn't get through a launch, or a constant is unknown.
         """
-        request = replace(
-            self._request(pair, self.trials()[:1]), clocks=tuple(clocks), state=self.state if state is None else state
-        )
+        request = self._request(pair, self.trials()[:1])
+        request = replace(request, clocks=tuple(clocks), state=self.state if state is None else state, run_s=None)
         result = self._evaluator.evaluate(request)
         if not isinstance(result.outcome, Timed):
             raise DeviceError(f"the pair can't be timed again: {reason_of(result.outcome)}")
@@ -325,6 +331,7 @@ class Gate:
     def _request(
         self, pair: Pair, trials: Sequence[GateTrial], keep: bool = False, measure: bool = True
     ) -> EvaluateRequest:
+        baseline = pair.hash == self.operator.baseline.hash
         return EvaluateRequest(
             operator=self.operator,
             pair=pair,
@@ -336,9 +343,19 @@ class Gate:
             keep_outputs=keep,
             incumbent=self._incumbent,
             signature=self.signature if self.operator.direct is not None else None,
-            allowed=None if pair.hash == self.operator.baseline.hash else self._baseline_habits,
+            allowed=None if baseline else self._baseline_habits,
             state=self.state,
+            run_s=None if baseline else self._run_s(len(trials)),
         )
+
+    def _run_s(self, launches: int) -> float | None:
+        """What a candidate's launches may take: one that simulates so much more work is no faster kernel.
+
+        None where it isn't known what the baseline's take, and on a device, whose launches take next to nothing.
+        """
+        if self._launch_s is None or self._evaluator.toolkit.target != "virtual":
+            return None
+        return _LEAST_RUN_S + _TIMES_BASELINE * self._launch_s * launches
 
     # -- trials -------------------------------------------------------------------------------------------------------
 

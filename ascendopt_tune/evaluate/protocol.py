@@ -176,6 +176,7 @@ class EvaluateRequest:
     ``allowed``: the baseline's habits, which the candidate may have as well. None: any.
     ``clocks``: chip constants to replace; the first trial is timed again under each of them (``virtual`` only).
     ``state``: what the timed launch finds, one of STATES of nouns/chip.py (``virtual`` only).
+    ``run_s``: seconds for all launches together, where they are fewer than the evaluator's own limit.
     """
 
     operator: Operator
@@ -193,6 +194,7 @@ class EvaluateRequest:
     allowed: Habits | None = None
     clocks: tuple[Mapping[str, float], ...] = ()
     state: str = WARM
+    run_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ class Worker:
             self._stage("check", lambda: checks.hear(trial))
 
         try:
-            measured = self._stage("execute", lambda: self._execute(plan, hear))
+            measured = self._stage("execute", lambda: self._execute(plan, hear, request.run_s))
         finally:
             done = checks.done
             self.knows_expected |= checks.knows_expected
@@ -243,7 +243,9 @@ class Worker:
                     raise Failed(Hazard(f"{text}: {why}"))
         return (*own, *changed)
 
-    def _execute(self, plan: LaunchPlan, hear: Callable[[dict[str, Any]], None]) -> dict[str, float] | None:
+    def _execute(
+        self, plan: LaunchPlan, hear: Callable[[dict[str, Any]], None], run_s: float | None
+    ) -> dict[str, float] | None:
         """Launches; ``hear`` is given every trial as it ends (see execute.execute)."""
         tensors = sum(t.nbytes for t in flatten((*plan.case.inputs, *plan.case.outputs)))
         binaries = [Path(plan.launchable.binary_path)]
@@ -255,6 +257,7 @@ class Worker:
             memory=_TENSOR_COPIES * tensors * max(1, len(plan.trials)),
             file_bytes=FILE_BYTES if plan.trace else 0,
         )
+        how = replace(how, timeout_s=min(how.timeout_s, run_s or how.timeout_s))
         answer = run_confined(functools.partial(execute, plan), how, "the kernel", hear)
         if isinstance(answer, Stopped):
             raise Failed(_stopped(answer))
