@@ -29,6 +29,7 @@ from . import blocks, elsewhere, knobs
 from .blocks import BlockId
 from .host_program import HostProgram, TilingResult
 from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
+from .missing import NAME_IT, where_it_is
 from .toolkit import Toolkit, host_compiler, virtual
 
 __all__ = [
@@ -328,26 +329,6 @@ def _searched(folder: Path) -> str:
     return f"-idirafter{folder}" if last else f"-I{folder}"
 
 
-_FOLDERS = 20_000  # that are looked into for a header that is missing
-_NAME_IT = "-I FOLDER names the folder that it lies in. If it is CANN's own, it is missing in this project."
-
-
-def _where_it_is(root: Path, header: str) -> str:
-    """What to do about a header that is missing: where around the operator it lies, if it does."""
-    if ".." in Path(header).parts or Path(header).is_absolute():
-        return _NAME_IT
-    top = next((p for p in (root, *root.parents) if (p / ".git").exists()), None) or root.parent.parent
-    left = _FOLDERS
-    for folder, below, _ in os.walk(top if len(top.parts) > 2 else root):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        if (Path(folder) / header).is_file():
-            return f"There is one: -I {folder}"
-        left -= 1
-        if left == 0:
-            break
-    return _NAME_IT
-
-
 def _told(operator: Operator, log: str, own: bool = False) -> HostProgramError:
     """One paragraph with the first error; a missing header or function is told as what it is.
 
@@ -359,7 +340,7 @@ def _told(operator: Operator, log: str, own: bool = False) -> HostProgramError:
         return HostProgramError(
             f"the host program of {name} includes {missing[2]!r} ({missing[1]}), which is neither the operator's "
             "nor among the host headers.",
-            _where_it_is(operator.root, missing[2]) if own else _NAME_IT,
+            where_it_is(operator.root, missing[2]) if own else NAME_IT,
         )
     undefined = sorted(set(re.findall(r"undefined reference to `([^']+)'", log)))
     if undefined:

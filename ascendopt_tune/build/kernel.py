@@ -143,7 +143,9 @@ def _macros(signature: Signature, column: int, options: Sequence[str]) -> list[s
 
 
 #: Structures that the toolkit's own header has for both sides.
-_OWN_STRUCTS = dict.fromkeys(("TCubeTiling", "SoftMaxTiling"), "kernel_tiling/kernel_tiling.h")
+_OWN_STRUCTS = dict.fromkeys(
+    ("TCubeTiling", "SoftMaxTiling", "ConfusionTransposeTiling", "TopkTiling"), "kernel_tiling/kernel_tiling.h"
+)
 
 
 def _declare(struct: TilingStruct) -> list[str]:

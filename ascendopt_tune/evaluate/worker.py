@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from ..build.host import HostDescription, HostProgram, TilingResult
+from ..build.missing import missing_in, where_it_is
 from ..build.object import uses_system_workspace
 from ..build.storage import variables
 from ..build.toolkit import Toolkit
@@ -225,7 +226,10 @@ class Worker:
                 ),
             )
         except KernelCompileError as error:
-            raise Failed(CompileFailed(error.message, error.log, "kernel")) from None
+            message, header = error.message, missing_in(error.message)
+            if header and request.pair == request.operator.baseline:  # the user's own, who may have it elsewhere
+                message = f"{message.rstrip()} {where_it_is(request.operator.root, header)}"
+            raise Failed(CompileFailed(message, error.log, "kernel")) from None
         if isinstance(built, Stopped):
             raise Failed(CompileFailed(built.reason, "", "kernel"))
         return built

@@ -6,6 +6,7 @@ by a path, and a function that is called or registered and has its body elsewher
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from .texts import HEADERS, INCLUDE, KERNEL_SOURCES, SOURCES, TILING, is_foreign
 
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _OPERATOR = re.compile(r"\bOP_ADD\(\s*(\w+)")
+_OWN = ("op_kernel", "op_host")
 _TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
 _FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE)
 
@@ -86,6 +88,53 @@ def shared_headers(
             found[f"{folder}/{name}"] = header
             pending.append((header, read(header)))
     return tuple(found.items())
+
+
+def installed(root: Path, kernel: Mapping[str, str], folder: Path) -> tuple[tuple[str, Path], ...]:
+    """(key, file) of headers that kernel files find where CANN's build installs them, and nowhere in the repository.
+
+    It copies what lies in ``NAME/op_kernel`` to ``NAME`` beside the kernel's folder, be NAME an operator or a shared
+    folder (``common/inc`` is ``inc``), so ``../NAME/x.h`` is the header ``x.h`` of ``op_kernel`` in the nearest folder
+    called so. ``folder``: the main file's, which a compiler searches, too.
+    """
+    found: dict[str, Path] = {}
+    pending = [(PurePosixPath(key).parent, root / key, text) for key, text in kernel.items()]
+    while pending:
+        beside, file, text = pending.pop()
+        for name in INCLUDE.findall(text):
+            keys = [os.path.normpath(base / name) for base in (beside, folder)]
+            if any(key in kernel or key in found for key in keys) or ((file.parent / name).is_file() and ".." in name):
+                continue
+            for key in dict.fromkeys(keys):
+                header = _installed_as(root, PurePosixPath(key))
+                if header is not None:
+                    found[key] = header
+                    pending.append((PurePosixPath(key).parent, header, read(header)))
+                    break
+    return tuple(found.items())
+
+
+def _installed_as(root: Path, key: PurePosixPath) -> Path | None:
+    """The file that is installed as ``key`` beside the kernel's folder, which is none of the operator's own."""
+    name, rest = key.parts[0], PurePosixPath(*key.parts[1:])
+    if len(key.parts) < 2 or name in ("..", "/", *_OWN) or is_elsewhere(Path(key)):
+        return None
+    beside = (root.parent / name,)  # of operators that no repository's build lists
+    places = (p for top in repository(root) for pattern in (name, f"*/{name}") for p in sorted(top.glob(pattern)))
+    return next((f for p in (*beside, *places) if (f := p / "op_kernel" / rest).is_file()), None)
+
+
+def beside_kernel(root: Path, kernel: Mapping[str, str]) -> list[Path]:
+    """Folders to search for headers that kernel files include by their way through the repository: where the way begins
+    and where it ends."""
+    found: dict[Path, None] = {}
+    for key, text in kernel.items():
+        for name in INCLUDE.findall(text):
+            file = (root / key).parent / name
+            header = file.resolve()
+            if ".." in PurePosixPath(name).parts and header.is_file() and not header.is_relative_to(root):
+                found[(root / key).parent] = None
+    return [*found, *(p.parent for p in outside(root, kernel))]
 
 
 def shared_definitions(root: Path, host: dict[str, str], include_dirs: Sequence[Path]) -> tuple[tuple[str, Path], ...]:

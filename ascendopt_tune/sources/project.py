@@ -80,6 +80,9 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     headers = around.shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *searched))
     headers += around.dependency_kernels(rules.dependencies)
     kernel |= {key: read(path) for key, path in headers}
+    ways = around.beside_kernel(root, {key: text for key, text in kernel.items() if (root / key).is_file()})
+    installed = around.installed(root, kernel, Path(main).parent)
+    kernel |= {key: read(path) for key, path in installed}
     return Operator(
         name=entry if wanted else root.name,
         root=root,
@@ -87,12 +90,12 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
-        shared_sources=common + definitions + headers,
+        shared_sources=common + definitions + headers + installed,
         library_sources=(*rules.library_sources, *library, *beside_headers),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
         ),
-        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched])),
+        kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched, *ways])),
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies, *around.operators_of(root, registered))),
     )

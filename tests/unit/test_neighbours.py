@@ -83,3 +83,52 @@ def test_a_tiling_function_that_a_neighbour_registers_is_taken(tmp_path: Path) -
     assert beside in operator.host_include_dirs
     write(beside, {"scale_columns_tiling.cpp": "IMPL_OP_OPTILING(Another).Tiling(Any);\n"})
     assert "shared/scale_columns_tiling.cpp" not in load_project(root).host_sources
+
+
+def test_kernel_headers_are_found_where_cann_installs_them(tmp_path: Path) -> None:
+    """ops-nn: its build copies common/inc/op_kernel to inc, and a neighbour's op_kernel to its name, beside the kernel;
+    what these include lies there, too."""
+    root = write_repository(tmp_path)
+    write(
+        tmp_path,
+        {
+            "common/inc/op_kernel/platform_of.h": '#pragma once\n#include "sizes.h"\n',
+            "common/inc/op_kernel/sizes.h": "#pragma once\n",
+            "math/beside/op_kernel/rows/held.h": '#pragma once\n#include "../../inc/more.h"\n#include "near.h"\n',
+            "math/beside/op_kernel/rows/near.h": "#pragma once\n",
+            "common/inc/op_kernel/more.h": "#pragma once\n",
+            "math/beside/op_kernel/arch35/other.h": "#pragma once\n",
+        },
+    )
+    kernel = root / "op_kernel" / "scale_rows.cpp"
+    for header in ("../inc/platform_of.h", "../beside/rows/held.h", "../beside/arch35/other.h", "../nowhere/a.h"):
+        include(kernel, header)
+    operator = load_project(root)
+    found = {key: path for key, path in operator.shared_sources if not key.startswith("row_utils/")}
+    assert {key: path.relative_to(tmp_path).as_posix() for key, path in found.items() if "op_kernel" in str(path)} == {
+        "inc/platform_of.h": "common/inc/op_kernel/platform_of.h",
+        "inc/sizes.h": "common/inc/op_kernel/sizes.h",
+        "inc/more.h": "common/inc/op_kernel/more.h",
+        "beside/rows/held.h": "math/beside/op_kernel/rows/held.h",
+        "beside/rows/near.h": "math/beside/op_kernel/rows/near.h",
+    }
+    assert set(found) <= {*operator.baseline.kernel, *operator.baseline.tiling}
+
+
+def test_a_header_of_the_kernels_own_folder_is_no_neighbours(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    write(tmp_path, {"math/inc/op_kernel/own.h": "#pragma once\n"})
+    write(root, {"op_kernel/inc/own.h": "#pragma once\n", "op_kernel/sub/it.h": '#include "../inc/own.h"\n'})
+    include(root / "op_kernel" / "scale_rows.cpp", "sub/it.h")
+    assert "inc/own.h" not in load_project(root).baseline.kernel
+
+
+def test_kernel_headers_are_found_by_their_way_through_the_repository(tmp_path: Path) -> None:
+    """ops-transformer: mla_prolog_v2 names a neighbour's header by the way there, from a folder below its own."""
+    root = write_repository(tmp_path)
+    write(tmp_path, {"math/beside/op_kernel/held.h": '#include "near.h"\n', "math/beside/op_kernel/near.h": ""})
+    write(root, {"op_kernel/arch22/it.h": '#include "../../../beside/op_kernel/held.h"\n'})
+    include(root / "op_kernel" / "scale_rows.cpp", "arch22/it.h")
+    folders = load_project(root).kernel_include_dirs
+    assert (root / "op_kernel" / "arch22").resolve() in folders
+    assert (tmp_path / "math" / "beside" / "op_kernel").resolve() in folders

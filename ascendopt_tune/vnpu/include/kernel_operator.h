@@ -27,6 +27,8 @@
 #include "ascendc/adv_compose.h"
 #include "ascendc/adv_flash.h"
 #include "ascendc/adv_rows.h"
+#include "ascendc/adv_sort.h"
+#include "ascendc/adv_transpose.h"
 #include "ascendc/cube_load.h"
 #include "ascendc/cube_load3d.h"
 #include "ascendc/cube_mmad.h"

@@ -315,8 +315,10 @@ std::string explain(const std::string& log) {
     say("if " + name + " is an AscendC API, this form of it is not covered, or its arguments are wrong." + where);
   });
   each(header, [&](const std::string& name) {
-    say("if " + name + " is the kernel's own, name its folder with -I; if it is a CANN header, it is not covered." +
-        where);
+    const bool leads_up = name.rfind("..", 0) == 0;
+    say("if " + name + " is the kernel's own, " +
+        (leads_up ? "give a folder with -I from which it is found" : "name its folder with -I") +
+        "; if it is a CANN header, it is not covered." + where);
   });
   return text;
 }

@@ -153,6 +153,20 @@ void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api) {
     m.unanswered += later;
 }
 
+void matmul_all_local(Matmul& m, void* to, uint64_t bytes, const char* api) {
+  const void* pc = VNPU_PC;
+  const Calling calling(pc);
+  core().needs(CoreKind::Vector, api, pc);
+  if (!asks(core())) unsupported(api, "the Unified Buffer needs a cube core beside the vector core");
+  const uint64_t row = static_cast<uint64_t>(m.org_kc != 0 ? m.org_kc : m.org_n) * dtype_size(m.c.dtype);
+  if (bytes > kAreaBytes || static_cast<uint64_t>(up(m.cut.m, 16)) * row > kAreaBytes)
+    unsupported(api, "results of more than 256 KB");
+  uint8_t* area = area_of(m, MatmulArea::C);
+  ask(m, api, pc, true, 0, [area](Matmul&, Multiplication& on) { on.all(area); });
+  core().await_answer(number_of(m), pc);
+  to_local(to, area, bytes, api);
+}
+
 void matmul_wait(Matmul& m) {
   const void* pc = VNPU_PC;
   for (; m.unanswered > 0; m.unanswered--) core().await_answer(number_of(m), pc);

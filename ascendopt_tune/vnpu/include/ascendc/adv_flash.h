@@ -6,7 +6,6 @@
 
 namespace AscendC {
 
-using tiling::ConfusionTransposeTiling;
 using tiling::SoftMaxTiling;
 
 ASCENDC_INLINE constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(

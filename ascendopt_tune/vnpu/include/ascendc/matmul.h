@@ -368,6 +368,18 @@ class MatmulImpl {
     goes_to(gm, enAtomic);
     vnpu::matmul_all(state_, gm.pointer(), sync, waitIterateAll, "Matmul::IterateAll");
   }
+  // All of C to the Unified Buffer: as many elements as the tensor has, in the order that C has in global memory.
+  // Limit of IterateAll: not to TSCM.
+  template <bool sync = true>
+  ASCENDC_INLINE void IterateAll(const LocalTensor<DstT>& ubCmatrix, uint8_t enAtomic = 0) {
+    static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
+    static_assert(sync, "AscendC::Matmul::IterateAll: to local memory only with sync");
+    static_assert(C_TYPE::pos != TPosition::TSCM, "AscendC::Matmul::IterateAll to TSCM is not covered");
+    if (enAtomic != 0) vnpu::misuse("Matmul::IterateAll", "enAtomic is for global memory");
+    state_.atomic = 0;
+    vnpu::matmul_all_local(state_, ubCmatrix.pointer(), uint64_t(ubCmatrix.GetSize()) * sizeof(DstT),
+                           "Matmul::IterateAll");
+  }
   template <bool sync = true>
   ASCENDC_INLINE void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0, bool enSequentialWrite = false) {
     goes_to(gm, enAtomic);

@@ -66,7 +66,6 @@ VNPU_NOT_COVERED(AddDeqRelu, "vec_binary")
 VNPU_NOT_COVERED(BilinearInterpolation, "vec_binary")
 VNPU_NOT_COVERED(ReduceMaxCount, "vec_reduce")
 VNPU_NOT_COVERED(ReduceMinCount, "vec_reduce")
-VNPU_NOT_COVERED(TopK, "vec_sort")
 
 // High-level APIs.
 VNPU_NOT_COVERED(Pad, "adv_compose")

@@ -103,7 +103,6 @@ ASCENDC_INLINE void TransDataTo5HDImpl(uint64_t dstList[16], uint64_t srcList[16
   detail::transpose_rows<T>(dstList, srcList, nchwconvParams);
 }
 
-// Limit of Transpose: not the kinds for NZ and BNSD layouts of the high-level form.
 template <typename T>
 ASCENDC_INLINE void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src) {
   vnpu::transpose_16x16(dst.pointer(), src.pointer(), vnpu::dtype_of<T>(), "Transpose");

@@ -30,10 +30,30 @@ struct alignas(8) SoftMaxTiling {
 #undef VNPU_FIELD
 };
 
+#define VNPU_TRANSPOSE_TILING_FIELDS(FIELD) \
+  FIELD(param0)                             \
+  FIELD(param1)                             \
+  FIELD(param2)                             \
+  FIELD(param3)                             \
+  FIELD(param4)                             \
+  FIELD(param5)                             \
+  FIELD(param6)                             \
+  FIELD(param7)                             \
+  FIELD(param8)                             \
+  FIELD(param9)                             \
+  FIELD(param10)                            \
+  FIELD(param11)                            \
+  FIELD(param12)                            \
+  FIELD(param13)                            \
+  FIELD(param14)                            \
+  FIELD(param15)                            \
+  FIELD(param16)                            \
+  FIELD(param17)
+
 struct alignas(8) ConfusionTransposeTiling {
-  uint32_t param0 = 0, param1 = 0, param2 = 0, param3 = 0, param4 = 0, param5 = 0, param6 = 0, param7 = 0, param8 = 0,
-           param9 = 0, param10 = 0, param11 = 0, param12 = 0, param13 = 0, param14 = 0, param15 = 0, param16 = 0,
-           param17 = 0;
+#define VNPU_FIELD(name) uint32_t name = 0;
+  VNPU_TRANSPOSE_TILING_FIELDS(VNPU_FIELD)
+#undef VNPU_FIELD
 };
 
 namespace detail {

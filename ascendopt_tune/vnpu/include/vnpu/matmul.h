@@ -138,6 +138,8 @@ void matmul_out(Matmul& m, void* to, bool in_sequence, const char* api);
 void matmul_out_local(Matmul& m, void* to, const char* api);
 // All blocks, one after another; without `wait`, matmul_wait waits for them where `later` says that it will.
 void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api);
+// To the Unified Buffer: `bytes` of C as it lies in global memory.
+void matmul_all_local(Matmul& m, void* to, uint64_t bytes, const char* api);
 void matmul_wait(Matmul& m);
 // All blocks to the workspace, ahead of those who take them: where the next one lies when it is there.
 bool matmul_start(Matmul& m, const char* api);

@@ -1,15 +1,17 @@
 // What a structure shared by tiling function and kernel includes: the integer types, the tiling of the high-level
-// matrix multiplication and of SoftMax, and what operators of several chips keep for their communication, opaque and of
+// matrix multiplication, of SoftMax, Transpose and TopK, and what operators of several chips keep for their communication, opaque and of
 // CANN's size.
 #pragma once
 #include <cstdint>
 
 #include "kernel_tiling/cube_tiling_data.h"
 #include "kernel_tiling/softmax_tiling_data.h"
+#include "kernel_tiling/sort_tiling_data.h"
 
 using AscendC::tiling::ConfusionTransposeTiling;
 using AscendC::tiling::SoftMaxTiling;
 using AscendC::tiling::TCubeTiling;
+using AscendC::tiling::TopkTiling;
 
 struct Mc2InitTiling {
   uint8_t reserved[64] = {};

@@ -17,7 +17,9 @@
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/reduce_sizes.h"
 #include "tiling/row_tiling.h"
+#include "tiling/sort_tiling.h"
 #include "tiling/temporary_sizes.h"
+#include "tiling/transpose_tiling.h"
 
 namespace AscendC {
 #ifndef VNPU_BLOCK_CUBE  // both sides have it, and some files are for both
