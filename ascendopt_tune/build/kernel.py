@@ -18,6 +18,7 @@ from ..sources.kernels import parameters_of, template_parameters
 from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
 from .plain_structs import plain_structs
+from .system_workspace import with_system_workspace
 
 _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
@@ -274,10 +275,15 @@ def kernel_unit(
     Raises:
         CaseError: the case fits no dtype column.
     """
-    write_files(operator, dict(pair.kernel), work_dir)
+    files = dict(pair.kernel)
+    if signature is not None:
+        files = with_system_workspace(files, operator.kernel_main, operator.entry)
+    write_files(operator, files, work_dir)
     main = (work_dir / operator.kernel_main).resolve()
     includes = [f"-I{main.parent}", *(f"-I{d}" for d in operator.kernel_include_dirs)]
     head = ['#include "kernel_operator.h"', _HOST_CODE]
+    if files != pair.kernel:  # part of the key
+        head.append("// The entry is told where its workspace is.")
     options = ["--npu-arch=dav-2201", *includes, *operator.kernel_options]
     if operator.direct is not None:
         options += [f"-D{k}={v}" for k, v in operator.direct.defines]
