@@ -52,6 +52,11 @@ def searched(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path
     return tuple(dict.fromkeys([*(shared if rules.dependencies else _used(shared, files)), *own]))
 
 
+def searched_by_kernels(root: Path, kernel: dict[str, str]) -> tuple[Path, ...]:
+    """``op_kernel`` of the repository's shared folders, if a kernel file includes something of one by its name."""
+    return _used(tuple(d for p in shared_include_dirs(root) if (d := p / "op_kernel").is_dir()), kernel)
+
+
 def above(root: Path, rules: BuildRules, host: dict[str, str], shares: bool) -> tuple[Path, ...]:
     """Folders of the repository from which host sources name headers by their way: the top of one that shares headers,
     and those below it that have what is named (operators of one kind)."""

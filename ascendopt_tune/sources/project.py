@@ -80,7 +80,10 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     headers = around.shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *searched))
     headers += around.dependency_kernels(rules.dependencies)
     kernel |= {key: read(path) for key, path in headers}
-    ways = around.beside_kernel(root, {key: text for key, text in kernel.items() if (root / key).is_file()})
+    ways = [
+        *around.searched_by_kernels(root, kernel),
+        *around.beside_kernel(root, {key: text for key, text in kernel.items() if (root / key).is_file()}),
+    ]
     installed = around.installed(root, kernel, Path(main).parent)
     kernel |= {key: read(path) for key, path in installed}
     return Operator(

@@ -132,3 +132,13 @@ def test_kernel_headers_are_found_by_their_way_through_the_repository(tmp_path: 
     folders = load_project(root).kernel_include_dirs
     assert (root / "op_kernel" / "arch22").resolve() in folders
     assert (tmp_path / "math" / "beside" / "op_kernel").resolve() in folders
+
+
+def test_kernels_are_searched_for_what_lies_in_op_kernel_of_a_shared_folder(tmp_path: Path) -> None:
+    """ops-transformer: common/include/op_kernel."""
+    root = write_repository(tmp_path)
+    write(tmp_path, {"common/include/op_kernel/held_rows.h": "#pragma once\n"})
+    shared = tmp_path / "common" / "include" / "op_kernel"
+    assert shared not in load_project(root).kernel_include_dirs
+    include(root / "op_kernel" / "scale_rows.cpp", "held_rows.h")
+    assert shared in load_project(root).kernel_include_dirs

@@ -40,9 +40,11 @@ void point_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, const c
 
 // The cube core of the group does `what`, as this core's object wants it from block `block` on. The message goes out
 // behind what MTE3 has done so far, and nothing else: as on the device (asc-devkit, KfcCommClient::PostMessage).
+// Of vector cores that ask for one product the first one alone sends it, and all get the answer.
 template <typename F>
 void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what) {
   Core& asking = core();
+  if (m.configuration.shared && asking.groups.sub(asking.index) != 0) return;
   order(Pipe::S, Pipe::MTE3);
   MatmulSetup setup = m;
   point_over(setup.a, m.cut.m, m.cut.k, area_of(m, MatmulArea::A), api);
@@ -59,12 +61,19 @@ void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block
         on.notice_changes();
         held.at = block;
         what(held, on);
-        if (answer) core().answer(from, number, pc);
+        if (!answer) return;
+        const int last = setup.configuration.shared ? from + core().groups.vectors - 1 : from;
+        for (int to = from; to <= last; to++) core().answer(to, number, pc);
       },
       pc);
 }
 
 bool asks(const Core& c) { return c.kind == CoreKind::Vector && c.groups.mixed(); }
+
+void check_not_shared(const Matmul& m, const char* api) {
+  if (m.configuration.shared)
+    misuse(api, "with IBSHARE of A and B there is IterateAll to global memory alone (AscendC reference)");
+}
 
 // A block by itself, as it lies in global memory on its way to the Unified Buffer.
 void out_aligned(Matmul& m, Multiplication& on, void* to) {
@@ -115,6 +124,7 @@ bool matmul_next(Matmul& m, bool add, void* into, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).next(add, into, false);
+  check_not_shared(m, api);
   if (!Multiplication(m, api).go_on()) return false;
   m.ready = true;
   ask(m, api, pc, false, m.at - 1, [add, into](Matmul&, Multiplication& on) { on.next(add, into, false); });
@@ -125,6 +135,7 @@ void matmul_out(Matmul& m, void* to, bool in_sequence, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).out(to, in_sequence, false);
+  check_not_shared(m, api);
   ask(m, api, pc, true, m.at, [to, in_sequence](Matmul&, Multiplication& on) { on.out(to, in_sequence, false); });
   core().await_answer(number_of(m), pc);
 }
@@ -158,6 +169,7 @@ void matmul_all_local(Matmul& m, void* to, uint64_t bytes, const char* api) {
   const Calling calling(pc);
   core().needs(CoreKind::Vector, api, pc);
   if (!asks(core())) unsupported(api, "the Unified Buffer needs a cube core beside the vector core");
+  check_not_shared(m, api);
   const uint64_t row = static_cast<uint64_t>(m.org_kc != 0 ? m.org_kc : m.org_n) * dtype_size(m.c.dtype);
   if (bytes > kAreaBytes || static_cast<uint64_t>(up(m.cut.m, 16)) * row > kAreaBytes)
     unsupported(api, "results of more than 256 KB");
@@ -176,6 +188,7 @@ bool matmul_start(Matmul& m, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (!asks(core())) unsupported(api, "sync = false needs a cube core beside the vector core");
+  check_not_shared(m, api);
   if (m.workspace == nullptr) misuse(api, "sync = false needs SetWorkspace");
   if (m.unanswered > 0) return true;  // blocks that wait to be taken
   m.taken = 0;

@@ -229,7 +229,9 @@ class MatmulImpl {
     state_.configuration.unit_flag = config.enUnitFlag;
     state_.configuration.split = config.isEnableChannelSplit;
     state_.configuration.partial = config.isPartialOutput;
-    state_.configuration.triangle = MATMUL_POLICY<MM_CFG>::triangle;
+    state_.configuration.shared = A_TYPE::ibShare && B_TYPE::ibShare;
+    using Policy = MATMUL_POLICY<MM_CFG, MatmulImpl, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;  // a kernel may have its own
+    state_.configuration.triangle = Policy::triangle;
     state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
     state_.configuration.scalar_instructions = scalar_instructions;
     describe(state_.a, A_TYPE::pos, A_TYPE::format, vnpu::dtype_of<SrcAT>(), A_TYPE::isTrans);
@@ -580,8 +582,9 @@ ASCENDC_INLINE const TCubeTiling* tiling_pointer(const T* tiling) {
 ASCENDC_INLINE const TCubeTiling* tiling_pointer(std::nullptr_t) { return nullptr; }
 ASCENDC_INLINE const TCubeTiling* tiling_pointer(const TCubeTiling& tiling) { return &tiling; }
 
+// Not is_pointer: a pointer that is __restrict is none.
 template <typename T>
-constexpr bool is_tiling = std::is_pointer_v<T> || std::is_null_pointer_v<T> || std::is_same_v<T, TCubeTiling>;
+constexpr bool is_tiling = std::is_convertible_v<T, const void*> || std::is_same_v<T, TCubeTiling>;
 
 ASCENDC_INLINE bool serve_matmul() { return vnpu::matmul_serve(); }
 ASCENDC_INLINE void register_matmul() {}

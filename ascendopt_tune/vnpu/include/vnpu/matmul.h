@@ -63,6 +63,7 @@ struct MatmulConfiguration {
   bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
   bool split = false;                // float tiles of C get 8 columns
   bool partial = false;              // a block is one product's alone: products along k follow each other
+  bool shared = false;               // the vector cores of a group ask for one product (IBSHARE of A and B)
   int32_t triangle = 0;              // 1: blocks below the diagonal are left out, -1: above
   bool constant_tiling = false;      // known when the kernel is compiled
   uint32_t scalar_instructions = 0;  // that a product costs beside what is issued
