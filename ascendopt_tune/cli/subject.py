@@ -18,6 +18,7 @@ from ..sources import arguments
 from ..sources.kernels import kernels_in
 from ..sources.project import load_direct
 from ..sources.registry import load_folder, load_operator, operator_names
+from ..sources.texts import tilings_of
 from .options import CaseFlags, OperatorFlags
 
 
@@ -131,8 +132,10 @@ def make_subject(operator: Operator, evaluator: Evaluator, flags: CaseFlags) -> 
     else:
         signature = evaluator.describe(operator).signature
         if not signature.has_tiling:
+            others = ", ".join(tilings_of(operator.baseline.tiling.values()))
             raise HostProgramError(
-                f"operator {signature.op_type} in {operator.root} has no tiling function.",
+                f"operator {signature.op_type} in {operator.root} has no tiling function"
+                + (f"; its sources register one for {others}." if others else "."),
                 "Register one with AICore().SetTiling(...) or IMPL_OP_OPTILING, or launch the kernel with --kernel.",
             )
         attrs = arguments.parse_attrs(flags.attr, signature)

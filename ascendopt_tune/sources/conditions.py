@@ -16,6 +16,7 @@ _VALUES: dict[str, int | None] = {
     "__CCE_AICORE__": 220,
     "__NPU_ARCH__": 2201,
     "__CCE_KT_TEST__": None,
+    "__CCE_UT_TEST__": None,
     "ASCENDC_CPU_DEBUG": None,
     "__DAV_M200__": None,
     "__DAV_C310__": None,

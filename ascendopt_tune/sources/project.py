@@ -73,19 +73,13 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     )
     above = around.above(root, rules, named, bool(searched))
     beside_headers = [p for p in around.bodies_by_name(root, named, above) if p not in (*shared, *tilings, *library)]
+    # What they call themselves has its bodies in the repository's library.
+    theirs = around.bodies(root, [read(p) for p in beside_headers])
+    beside_headers += [p for p in theirs if p not in (*shared, *tilings, *library, *beside_headers)]
     # So is the header that says what their tiling data are, and what leads to it.
     definitions = around.shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: read(path) for key, path in definitions}
-    # So are headers of the kernel that lie in a folder several operators include.
-    headers = around.shared_headers(root, kernel, Path(main).parent, (*kernel_includes, *searched))
-    headers += around.dependency_kernels(rules.dependencies)
-    kernel |= {key: read(path) for key, path in headers}
-    ways = [
-        *around.searched_by_kernels(root, kernel),
-        *around.beside_kernel(root, {key: text for key, text in kernel.items() if (root / key).is_file()}),
-    ]
-    installed = around.installed(root, kernel, Path(main).parent)
-    kernel |= {key: read(path) for key, path in installed}
+    kernel, headers, ways = _with_headers(root, kernel, main, rules, (*kernel_includes, *searched))
     return Operator(
         name=entry if wanted else root.name,
         root=root,
@@ -93,7 +87,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
         host_sources=own + tuple(key for key, _ in common),
-        shared_sources=common + definitions + headers + installed,
+        shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
@@ -102,6 +96,20 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         kernel_options=options,
         elsewhere=functions_elsewhere((root, *rules.dependencies, *around.operators_of(root, registered))),
     )
+
+
+def _with_headers(
+    root: Path, kernel: dict[str, str], main: str, rules: BuildRules, includes: Sequence[Path]
+) -> tuple[dict[str, str], tuple[tuple[str, Path], ...], list[Path]]:
+    """A kernel's files with headers of folders that several operators include, which are part of the pair;
+    (key, file) of these headers; and the folders that its sources are searched in besides."""
+    headers = around.shared_headers(root, kernel, Path(main).parent, includes)
+    headers += around.dependency_kernels(rules.dependencies)
+    files = {**kernel, **{key: read(path) for key, path in headers}}
+    beside = {key: text for key, text in files.items() if (root / key).is_file()}
+    ways = [*around.searched_by_kernels(root, files), *around.beside_kernel(root, beside)]
+    installed = around.installed(root, files, Path(main).parent)
+    return {**files, **{key: read(path) for key, path in installed}}, headers + installed, ways
 
 
 def _operators_below(root: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import OperatorError
@@ -10,15 +11,21 @@ from ..files import read_plain
 from ..nouns.operator import SOURCE_LIMIT
 
 SOURCES = (".cpp", ".cc")
-HEADERS = (".h", ".hpp", ".inc")
+HEADERS = (".h", ".hpp", ".inc", ".inl")
 KERNEL_SOURCES = (".cpp", ".cc", ".asc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 # A macro that is a number.
 NUMBER = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[uUlL]*\s*$", re.MULTILINE)
 # What registers a tiling function.
 TILING = re.compile(r"\bIMPL_OP(_OPTILING)?\b|\bSetTiling\b")
+_REGISTERED = re.compile(r"\bIMPL_OP(?:_OPTILING)?\s*\(\s*(\w+)\s*\)")
 _OTHER_LIBRARIES = re.compile(r'"opdev/(?:make_)?op_executor\.h"|^\s*REG_OP\s*\(', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def tilings_of(texts: Iterable[str]) -> list[str]:
+    """The operators that these texts register a tiling function for by name."""
+    return sorted({name for text in texts for name in _REGISTERED.findall(COMMENT.sub(" ", text))})
 
 
 def read(file: Path) -> str:

@@ -223,6 +223,7 @@ class Core {
   uint64_t compare_mask[2] = {0, 0};  // result of the register form of Compare
   uint64_t dequant = 0;               // DEQSCALE register (SetDeqScale)
   uint64_t accumulator = 0;           // bits of the last accumulating sum (GetAccVal)
+  uint64_t gathered = 0;              // elements the last GatherMask kept (GetRsvdCnt)
   uint64_t extreme = 0;               // bits of the last per-repeat maximum or minimum; its index in the high half
   uint16_t merged[4] = {};            // elements the last MrgSort took from each of its lists
   uint64_t va[8][8] = {};             // address registers of the transposing instructions (set_va_reg_sb)

@@ -181,10 +181,16 @@ uint64_t gather_mask(const GatherMaskCall& c) {
   call.core.check_local({reinterpret_cast<uint64_t>(c.dst), 1, 1, 0}, kBlockBytes, call.api, call.pc, "destination");
   uint64_t kept = 0;
   if (c.repeat) kept = size == 2 ? mask_as<uint16_t>(call, c) : mask_as<uint32_t>(call, c);
+  call.core.gathered = kept;
   call.core.counter_mode = false;  // leaves normal mode behind, and the mask register as it was given
   call.core.mask[0] = c.count;
   call.core.mask[1] = 0;
   return kept;
+}
+
+uint64_t gathered() {
+  core().scalar(ScalarKind::Cycle);
+  return core().gathered;
 }
 
 }  // namespace vnpu

@@ -42,6 +42,16 @@ template <typename T>
 ASCENDC_INLINE void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t dumpSize) {
   detail::dump<T>(tensor.pointer(), desc, dumpSize, "DumpTensor");
 }
+// With a shape; the values come in one line all the same.
+template <template <typename> class Tensor, typename T>
+ASCENDC_INLINE void DumpTensor(const Tensor<T>& tensor, uint32_t desc, uint32_t dumpSize, const ShapeInfo&) {
+  DumpTensor(tensor, desc, dumpSize);
+}
+// From an element on, as a point at which the accuracy is looked at.
+template <template <typename> class Tensor, typename T>
+ASCENDC_INLINE void DumpAccChkPoint(const Tensor<T>& tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize) {
+  detail::dump<T>(tensor[countOff].pointer(), index, dumpSize, "DumpAccChkPoint");
+}
 [[noreturn]] ASCENDC_INLINE void Trap() { vnpu::misuse("Trap", "the kernel stopped itself"); }
 
 }  // namespace AscendC

@@ -2,6 +2,7 @@
 #pragma once
 #include <type_traits>
 
+#include "vec_gather.h"
 #include "data_copy.h"
 #include "vec_duplicate.h"
 #include "vec_mask.h"
@@ -85,6 +86,8 @@ class AscendCUtils {
   ASCENDC_INLINE static void SetOverflow(uint64_t ctrlValue) {
     if (ctrlValue != 1) vnpu::misuse("SetOverflow", "the mode that saturates is not covered by the virtual NPU");
   }
+  // Elements that the last GatherMask kept.
+  ASCENDC_INLINE static int64_t GetRsvdCnt() { return static_cast<int64_t>(vnpu::gathered()); }
   static int32_t GetC0Count(const int32_t dtypeSize) { return DEFAULT_C0_SIZE / dtypeSize; }
   static int32_t GetBitSize(int32_t byteSize) { return byteSize * 8; }
 };
@@ -116,6 +119,10 @@ ASCENDC_INLINE void DataCopyPadGm2UBImpl(T* dst, T* src, const DataCopyExtParams
   vnpu::CopyShape s = detail::shape_of_pad(params, true);
   detail::add_padding<T>(s, padParams, params.dstStride);
   vnpu::copy_gm_to_local(dst, src, s, "DataCopyPad");
+}
+template <typename T>
+ASCENDC_INLINE void DataCopyPadUB2GMImpl(T* dst, T* src, const DataCopyExtParams& params) {
+  vnpu::copy_local_to_gm(dst, src, detail::shape_of_pad(params, false), "DataCopyPad");
 }
 
 }  // namespace AscendC

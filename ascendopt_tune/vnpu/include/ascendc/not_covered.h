@@ -55,7 +55,6 @@ VNPU_NOT_COVERED(MetricsProfStop, "system")
 VNPU_NOT_COVERED(SetPadValue, "data_copy")
 VNPU_NOT_COVERED(SetStoreAtomicConfig, "data_copy")
 VNPU_NOT_COVERED(GetStoreAtomicConfig, "data_copy")
-VNPU_NOT_COVERED(DumpAccChkPoint, "debug")
 VNPU_NOT_COVERED(CheckLocalMemoryIA, "debug")
 // Of inner headers: operators name them by `using`, and call none of them.
 VNPU_NOT_COVERED(InitDump, "debug")

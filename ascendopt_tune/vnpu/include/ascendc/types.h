@@ -27,6 +27,11 @@
 #define __cc__
 #define __fbuf__
 #define __host_aicore__
+// Which pipes a function of the kernel's own takes from and gives to, for CANN's automatic synchronization; here the
+// calls in it say so themselves.
+#define __in_pipe__(...)
+#define __out_pipe__(...)
+#define __inout_pipe__(...)
 // A variable that every core has for itself. Cores of one kind share it here: one that reads what it hasn't set itself
 // reads another's value.
 #define __BLOCK_LOCAL__

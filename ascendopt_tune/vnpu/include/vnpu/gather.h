@@ -23,5 +23,7 @@ struct GatherMaskCall {
 };
 // Returns how many elements were kept.
 uint64_t gather_mask(const GatherMaskCall& call);
+// The same of the last call, from the register that it leaves the number in.
+uint64_t gathered();
 
 }  // namespace vnpu

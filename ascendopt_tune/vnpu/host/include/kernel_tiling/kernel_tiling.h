@@ -1,6 +1,6 @@
 // What a structure shared by tiling function and kernel includes: the integer types, the tiling of the high-level
-// matrix multiplication, of SoftMax, Transpose and TopK, and what operators of several chips keep for their communication, opaque and of
-// CANN's size.
+// matrix multiplication, of SoftMax, Transpose and TopK, and what operators of several chips keep for their
+// communication, opaque and of CANN's size.
 #pragma once
 #include <cstdint>
 

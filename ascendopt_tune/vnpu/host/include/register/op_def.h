@@ -176,6 +176,7 @@ class OpAICoreDef {
   OpAICoreDef& SetCheckSupport(F) {
     return *this;
   }
+  std::nullptr_t GetCheckSupport() const { return nullptr; }
   template <typename F>
   OpAICoreDef& SetOpSelectFormat(F) {
     return *this;

@@ -18,6 +18,18 @@ bool RegisterOpDef(const char* op_type, OpDefMaker make);
 
 }  // namespace vnpu_host
 
+// Which question about an operator a function of its own answers; nobody asks it of single operators.
+#define FUNC_CHECK_SUPPORTED "check_supported"
+#define FUNC_OP_SELECT_FORMAT "op_select_format"
+#define FUNC_GET_OP_SUPPORT_INFO "get_op_support_info"
+#define FUNC_GET_SPECIFIC_INFO "get_op_specific_info"
+namespace optiling {
+struct OpCheckFuncHelper {
+  template <typename F>
+  OpCheckFuncHelper(const ge::AscendString& /*question*/, const ge::AscendString& /*op_type*/, F) {}
+};
+}  // namespace optiling
+
 // Older programs name the structure of their compile information behind the operator.
 #define OP_ADD(op_type, ...)                                                                       \
   [[maybe_unused]] static const bool g_vnpu_op_def_##op_type =                                     \

@@ -14,6 +14,7 @@
 #include "tiling/composed_sizes.h"
 #include "tiling/cube_tiling.h"
 #include "tiling/math_sizes.h"
+#include "tiling/norm_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/reduce_sizes.h"
 #include "tiling/row_tiling.h"
