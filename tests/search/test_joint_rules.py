@@ -60,6 +60,15 @@ LOOP = "    for (uint32_t i = 0; i < tiles; i++) {{ {} }}\n"
         pytest.param(LOOP.format(TURN.format("Compute(lastLength++, tileLength);")), id="a count inside"),
         pytest.param(LOOP.format(TURN.format("Compute(1.0f, tileLength); SyncAll();")), id="cores meet in a turn"),
         pytest.param(
+            "    SetFlag<HardEvent::MTE3_MTE2>(EVENT_ID0);\n"
+            + LOOP.format(
+                "WaitFlag<HardEvent::MTE3_MTE2>(EVENT_ID0); lastLength = i; "
+                + TURN.format("Compute(1.0f, tileLength); SetFlag<HardEvent::MTE3_MTE2>(EVENT_ID0);")
+            )
+            + "    WaitFlag<HardEvent::MTE3_MTE2>(EVENT_ID0);\n",
+            id="a flag that another statement waits for",
+        ),
+        pytest.param(
             LOOP.format(TURN.format("Compute(1.0f, tileLength);")) + "CrossCoreSetFlag<0, PIPE_MTE3>(1);\n",
             id="a certain core is told",
         ),

@@ -43,10 +43,11 @@ def test_headers_that_shape_functions_and_definitions_name(tmp_path: Path) -> No
         tmp_path,
         ("runtime/rt_external_base.h", "op_host/tiling_base_util.h"),
         "asked",
+        "context->InputIsView(0)",
         before="ops::OpAICoreDef core; const int asked = 3;\n"
         'optiling::OpCheckFuncHelper(FUNC_CHECK_SUPPORTED, "Ask", core.GetCheckSupport());',
     )
-    assert found == [3]
+    assert found == [3, 0]
 
 
 def test_a_kernels_inl_files_belong_to_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ memory and leave nothing behind for the statements around them, which are
 
 * no assignment to a variable that lives longer, in the run or in functions called from it, but to one that each run
   sets before it reads it and that is read nowhere else;
-* for each queue as much put in as taken out, and as much allocated as freed;
+* for each queue as much put in as taken out, and as much allocated as freed, and each flag as often set as waited for;
 * no meeting of cores: those all blocks of the group go to.
 
 Where the innermost run is no unit, the one around its loop, or around the calls of its function, may be. Two cores'

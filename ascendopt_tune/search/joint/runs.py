@@ -6,6 +6,7 @@ A run is the steps ``first`` to ``last`` of a block. Functions of the kernel's o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from ..kernel.reading.kernel_program import LOOPS, ApiCall, Block, KernelProgram
 
 BY_NUMBER = frozenset(["IBSet", "IBWait", "CrossCoreSetFlag", "CrossCoreWaitFlag"])  # meetings of certain cores
 _MEETING = BY_NUMBER | {"SyncAll"}
+_FLAGS = {"SetFlag": 1, "set_flag": 1, "WaitFlag": -1, "wait_flag": -1}
 _QUEUE = ("EnQue", "DeQue", "AllocTensor", "FreeTensor")
 _GIVEN = re.compile(r"\bLocalTensor\s*<[^;{}()]*?>\s*&?\s*(\w+)")
 ACQUIRES = re.compile(r"\b(?:AllocTensor|DeQue)\b")
@@ -153,14 +155,24 @@ class Runs:
         return any(name in WORD.findall(t) for t in texts)
 
     def closed(self, block: Block, first: int, last: int) -> bool:
-        """Is as much put into each queue as taken out, and allocated as freed, by the run itself?"""
+        """Is as much put into each queue as taken out, and allocated as freed, and each flag as often set as waited
+        for, by the run itself?"""
         if self._borrows(block, first, last):
             return False
         sides: dict[str, set[str]] = {name: set() for name in _QUEUE}
+        flags: Counter[str] = Counter()
         for c in self.calls(block, first, last):
             if c.name in sides:
                 sides[c.name].add(c.receiver.removeprefix("this->"))
+            flags[_event(c)] += _FLAGS.get(c.name, 0)
+        if any(flags.values()):  # who waits for a flag that a dealt turn doesn't set waits for ever
+            return False
         return sides["EnQue"] == sides["DeQue"] and sides["AllocTensor"] == sides["FreeTensor"]
+
+
+def _event(call: ApiCall) -> str:
+    """The pipes of a flag, as they are written; its number may be a variable."""
+    return call.template.replace("AscendC::", "") or ", ".join(call.args[:2])
 
 
 def _leaves(node: Node) -> bool:

@@ -41,6 +41,7 @@ extern "C" __global__ __vector__ void kept(GM_ADDR x, GM_ADDR bits, GM_ADDR y, u
   GatherMask(result, values, which, true, 64, {1, 1, 8, 0}, told);
   const auto again = static_cast<uint32_t>(AscendCUtils::GetRsvdCnt());
   PipeBarrier<PIPE_ALL>();
+  Barrier();
   number.SetValue(0, static_cast<uint32_t>(told));
   number.SetValue(1, again);
   PipeBarrier<PIPE_ALL>();

@@ -92,6 +92,11 @@ class AscendCUtils {
   static int32_t GetBitSize(int32_t byteSize) { return byteSize * 8; }
 };
 
+// Keeps CANN's compiler from moving statements past it; no pipe waits. A kernel's own function of that name is taken
+// before a template.
+template <typename = void>
+ASCENDC_INLINE void Barrier() {}
+
 // A tensor over the local memory behind the kernel's buffers.
 template <typename T, TPosition pos>
 ASCENDC_INLINE bool PopStackBuffer(LocalTensor<T>& popLocal) {

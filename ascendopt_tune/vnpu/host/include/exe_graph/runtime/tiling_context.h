@@ -32,6 +32,7 @@ class TilingContext : public ExtendedKernelContext {
   const StorageShape* GetOptionalInputShape(size_t ir_index) const { return ShapeOf(IrInput(ir_index, 0)); }
   const StorageShape* GetRequiredInputShape(size_t ir_index) const { return ShapeOf(IrInput(ir_index, 0)); }
   const StorageShape* GetDynamicInputShape(size_t ir_index, size_t k) const { return ShapeOf(IrInput(ir_index, k)); }
+  bool InputIsView(size_t) const { return false; }  // tensors of a case are contiguous
   const Stride* GetInputStride(size_t) const { return nullptr; }
   const Stride* GetOptionalInputStride(size_t) const { return nullptr; }
   const Stride* GetRequiredInputStride(size_t) const { return nullptr; }
