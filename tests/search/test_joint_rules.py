@@ -100,6 +100,13 @@ def test_a_name_that_the_class_has_is_not_declared_again() -> None:
     assert dealt(KernelProgram(files), 4) == ()
 
 
+def test_a_member_that_begins_with_the_blocks_number_begins_with_the_groups() -> None:
+    text = one_core.kernel().replace("  uint32_t tiles,", "  uint32_t mine = AscendC::GetBlockIdx();\n  uint32_t tiles,")
+    files = {"k.cpp": text}
+    after = apply_edits(files, dealt(KernelProgram(files), 4))["k.cpp"]
+    assert "uint32_t mine = (AscendC::GetBlockIdx() / 4);" in after
+
+
 def test_what_the_scalar_unit_writes_is_left_to_block_0() -> None:
     text = one_core.kernel().replace(
         " private:", " __aicore__ inline void Last() { yGm.SetValue(0, 0.0f); }\n private:"

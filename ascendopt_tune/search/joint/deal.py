@@ -24,7 +24,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from ...sources.cpp import Edit, Function
+from ...sources.cpp import Edit, Function, walk
 from ..kernel.reading.api import COPY, root
 from ..kernel.reading.kernel_program import LOOPS, ApiCall, Block, KernelProgram, where
 from .runs import ACQUIRES, BY_NUMBER, WORD, Runs
@@ -99,8 +99,18 @@ class _Deal:
             condition = f"{turn} % {self.group} == {member}" if turn else f"{member} == 0"
             yield Edit(path, u.start, u.start, f"if ({condition}) {{ ")
             yield Edit(path, u.end, u.end, " }")
-        for call in kernel.named(*_ASKED):
-            yield kernel.replace(call.path, call.node, f"({kernel.text(call.path, call.node)} / {self.group})")
+        for path, node in self._questions():
+            yield kernel.replace(path, node, f"({kernel.text(path, node)} / {self.group})")
+
+    def _questions(self) -> Iterator[tuple[str, Node]]:
+        """The calls that ask about blocks: in functions, and where a member begins with the answer."""
+        seen = {(call.path, call.node.start_byte): call.node for call in self.kernel.named(*_ASKED)}
+        for path, declaration, _ in self.kernel.fields:
+            for node in walk(declaration):
+                asked = node.child_by_field_name("function") if node.type == "call_expression" else None
+                if asked is not None and self.kernel.text(path, asked).rpartition("::")[2] in _ASKED:
+                    seen.setdefault((path, node.start_byte), node)
+        yield from ((path, node) for (path, _), node in seen.items())
 
     def _outer(self) -> list[_Unit]:
         """What no other unit holds; none where a call goes by a block's number, or a write can't be dealt."""
