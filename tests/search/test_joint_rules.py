@@ -101,8 +101,8 @@ def test_a_name_that_the_class_has_is_not_declared_again() -> None:
 
 
 def test_a_member_that_begins_with_the_blocks_number_begins_with_the_groups() -> None:
-    text = one_core.kernel().replace("  uint32_t tiles,", "  uint32_t mine = AscendC::GetBlockIdx();\n  uint32_t tiles,")
-    files = {"k.cpp": text}
+    mine = "  uint32_t mine = AscendC::GetBlockIdx();\n"
+    files = {"k.cpp": one_core.kernel().replace("  uint32_t tiles,", f"{mine}  uint32_t tiles,")}
     after = apply_edits(files, dealt(KernelProgram(files), 4))["k.cpp"]
     assert "uint32_t mine = (AscendC::GetBlockIdx() / 4);" in after
 
