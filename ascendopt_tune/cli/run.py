@@ -19,7 +19,7 @@ from ..evaluate.evaluator import EvaluationResult, Evaluator
 from ..evaluate.gate import Checked, Gate
 from ..evaluate.screen import open_evaluator
 from ..nouns.chip import WARM, load_chip
-from ..nouns.operator import Signature
+from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import CompileFailed, Deadlock, LaunchFailed, Timed, reason_of
 from ..nouns.run_options import RunOptions
 from ..report.text import (
@@ -194,7 +194,9 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(failure_text(result.outcome))
         if changed := _CHANGED.search(getattr(result.outcome, "reason", "")):
             print(f"where the operator is meant to change {changed[1]}, say so: --in-place {changed[1]}")
-        if hint := initial_hint(getattr(result.outcome, "reason", ""), subject.signature):
+        if hint := initial_hint(
+            getattr(result.outcome, "reason", ""), subject.signature, settings_file(subject.operator)
+        ):
             print(hint)
     for place, count in result.result.habits.slack.items():
         print(f"the operator as written {place}, up to byte {count} past its end: a neighbour's, in a larger tensor")
@@ -206,8 +208,15 @@ def _print(subject: CommandSubject, gate: Gate, evaluator: Evaluator, result: Ch
         print(f"results: {outputs}")
 
 
-def initial_hint(reason: str, signature: Signature) -> str:
-    """What to say where a kernel reads its own output: adds to it, mostly, and its caller clears it."""
+def settings_file(operator: Operator) -> str:
+    """The name of the operator's op.toml: another one where it is one of several in a folder."""
+    one_of_several = operator.name == operator.entry != operator.root.name
+    return f"op_{operator.entry}.toml" if one_of_several else "op.toml"
+
+
+def initial_hint(reason: str, signature: Signature, file: str = "op.toml") -> str:
+    """What to say where a kernel reads its own output: adds to it, mostly, and its caller clears it. ``file``: of the
+    operator's settings."""
     read = _ADDED.search(reason)
     place = int(read[1]) - len(signature.inputs) if read else -1
     if not 0 <= place < len(signature.outputs):
@@ -215,7 +224,7 @@ def initial_hint(reason: str, signature: Signature) -> str:
     name = signature.outputs[place].name
     return (
         f"where the operator adds to {name}, or its caller fills it, say with what: [initial] {name} = 0.0 in an "
-        "op.toml in the operator's folder (docs/operators.md)"
+        f"{file} in the operator's folder (docs/operators.md)"
     )
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ascendopt_tune.cli.run import initial_hint
-from ascendopt_tune.nouns.operator import ParamDef, Signature
+from pathlib import Path
+
+import pytest
+
+from ascendopt_tune.cli.run import initial_hint, settings_file
+from ascendopt_tune.nouns.operator import Operator, Pair, ParamDef, Signature
 
 _SIGNATURE = Signature(
     "AddTo", (ParamDef("x", ("float32",)), ParamDef("index", ("int32",))), (ParamDef("out", ("float32",)),)
@@ -16,7 +20,18 @@ _READ = (
 
 
 def test_the_output_is_named() -> None:
-    assert "[initial] out = 0.0" in initial_hint(_READ.format(2), _SIGNATURE)
+    assert "[initial] out = 0.0 in an op.toml" in initial_hint(_READ.format(2), _SIGNATURE)
+    assert "in an op_add_to.toml" in initial_hint(_READ.format(2), _SIGNATURE, "op_add_to.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "folder", "file"),
+    [("add_to", "add_to", "several", "op_add_to.toml"), ("AddTo", "add_to", "AddTo", "op.toml"),
+     ("add_to", "add_to", "add_to", "op.toml")],
+)  # fmt: skip
+def test_one_of_several_operators_has_settings_of_its_own(name: str, entry: str, folder: str, file: str) -> None:
+    operator = Operator(name, Path(folder), entry, "op_kernel/k.cpp", Pair({}, {}))
+    assert settings_file(operator) == file
 
 
 def test_nothing_is_said_of_inputs_workspaces_and_buffers() -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from ascendopt_tune.build.system_workspace import with_system_workspace
 
-ENTRY = 'extern "C" __global__ __aicore__ void op(GM_ADDR x, GM_ADDR y,\n  GM_ADDR room, GM_ADDR tiling)\n{{\n  {body}\n}}'
+ENTRY = (
+    'extern "C" __global__ __aicore__ void op(GM_ADDR x, GM_ADDR y,\n  GM_ADDR room, GM_ADDR tiling)\n{{\n  {body}\n}}'
+)
 
 
 def told(body: str, header: str = "") -> str:
