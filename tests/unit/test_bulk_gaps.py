@@ -10,7 +10,7 @@ import pytest
 from ask_host import ask
 from test_opbase_headers import answers
 
-from ascendopt_tune.build.host import _where_it_is
+from ascendopt_tune.build.missing import where_it_is
 from ascendopt_tune.sources.kernels import template_parameters
 from ascendopt_tune.sources.project import load_project
 from ascendopt_tune.sources.texts import tilings_of
@@ -73,7 +73,7 @@ def test_a_header_that_is_called_much_the_same(tmp_path: Path, own: str, there: 
     (root / "op_host").mkdir(parents=True)
     (root / "op_host" / own).touch()
     wanted = "gone/pam_tiling.h" if own == "pam_tiling.h" else "pam_tiling.h"
-    step = _where_it_is(root, wanted)
+    step = where_it_is(root, wanted)
     assert (f"{root / 'op_host' / own}: should that be included?" in step) == there
 
 

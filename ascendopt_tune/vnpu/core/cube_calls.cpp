@@ -36,6 +36,16 @@ void Core::call_cube(std::function<void()> run, const void* pc) {
   crossing_.arrive(cube, kBell, {});
 }
 
+void Core::join_call(const void* pc) {
+  hazards.message();
+  raise(Scope::Cube, Pipe::MTE3, kCall + groups.sub(index), pc);
+}
+
+void Core::await_joined(int from, const void* pc) {
+  for (int sub = 0; sub < groups.vectors; sub++)
+    if (sub != groups.sub(from)) await_raised(kCall + sub, pc);
+}
+
 void Core::answer(int to, size_t object, const void* pc) {
   raise(to_vector(groups.sub(to)), Pipe::FIX, kAnswer + static_cast<int>(object % kAnswers), pc);
 }

@@ -136,6 +136,10 @@ class Core {
   void cross_wait(uint32_t id, const void* pc);
   // Of a vector core in a group: its cube core does this, when it serves; and has answered.
   void call_cube(std::function<void()> run, const void* pc);
+  // Of a call that the first vector core of a group makes for all: the others say that they have come so far, and the
+  // cube core waits for them.
+  void join_call(const void* pc);
+  void await_joined(int from, const void* pc);
   void await_answer(size_t object, const void* pc);
   // Where in L0C a Matmul object has its results, `buffers` of `bytes`: where another one of the same cut has its own,
   // for objects share L0C and are used in turn (asc-devkit, InitShareBufStart).

@@ -40,19 +40,25 @@ void point_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, const c
 
 // The cube core of the group does `what`, as this core's object wants it from block `block` on. The message goes out
 // behind what MTE3 has done so far, and nothing else: as on the device (asc-devkit, KfcCommClient::PostMessage).
-// Of vector cores that ask for one product the first one alone sends it, and all get the answer.
+// Of vector cores that ask for one product the first one alone sends it, and all get the answer; with `joins` the
+// product begins when all have come so far (asc-devkit, SyncCubeWithVec).
 template <typename F>
-void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what) {
+void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what, bool joins = false) {
   Core& asking = core();
-  if (m.configuration.shared && asking.groups.sub(asking.index) != 0) return;
+  const bool shared = m.configuration.shared;
+  if (shared && asking.groups.sub(asking.index) != 0) {
+    if (joins) asking.join_call(pc);
+    return;
+  }
   order(Pipe::S, Pipe::MTE3);
   MatmulSetup setup = m;
   point_over(setup.a, m.cut.m, m.cut.k, area_of(m, MatmulArea::A), api);
   point_over(setup.b, m.cut.k, m.cut.n, area_of(m, MatmulArea::B), api);
   const size_t number = number_of(m);
   asking.call_cube(
-      [setup, from = asking.index, number, api, pc, answer, block, what] {
+      [setup, from = asking.index, number, api, pc, answer, block, what, together = shared && joins] {
         const Calling calling(pc);
+        if (together) core().await_joined(from, pc);
         Matmul& held = core().multiplications[number];
         static_cast<MatmulSetup&>(held) = setup;
         if (held.from != from) held.seen_a = held.seen_b = 0;
@@ -157,7 +163,7 @@ void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).all(to);
-  ask(m, api, pc, wait || later, 0, [to](Matmul&, Multiplication& on) { on.all(to); });
+  ask(m, api, pc, wait || later, 0, [to](Matmul&, Multiplication& on) { on.all(to); }, true);
   if (wait)
     core().await_answer(number_of(m), pc);
   else

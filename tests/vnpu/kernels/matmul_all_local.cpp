@@ -94,6 +94,19 @@ __aicore__ inline void half_each(GM_ADDR a, GM_ADDR b, GM_ADDR product, GM_ADDR 
   TBuf<> memory;
   pipe.InitBuffer(memory, half_of_it * sizeof(float));
   LocalTensor<float> held = memory.Get<float>();
+  if (shares) {  // each brings half of A: the product begins behind both
+    GlobalTensor<half> brought;
+    brought.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(out));
+    LocalTensor<half> part = memory.Get<half>();
+    const uint32_t half_of_a = static_cast<uint32_t>(t.M * t.Ka / 2), at = GetSubBlockIdx() * half_of_a;
+    DataCopy(part, left[at], half_of_a);
+    SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID3);
+    WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID3);
+    DataCopy(brought[at], part, half_of_a);
+    SetFlag<HardEvent::MTE3_MTE2>(EVENT_ID3);
+    WaitFlag<HardEvent::MTE3_MTE2>(EVENT_ID3);
+    left = brought;
+  }
   mm.SetTensorA(left);
   mm.SetTensorB(right, true);
   mm.template IterateAll<false>(made, 0, false, true);

@@ -37,8 +37,6 @@ class TilingContext : public ExtendedKernelContext {
   const Stride* GetOptionalInputStride(size_t) const { return nullptr; }
   const Stride* GetRequiredInputStride(size_t) const { return nullptr; }
   const Stride* GetDynamicInputStride(size_t, size_t) const { return nullptr; }
-  // No tensor of a case is a view.
-  bool InputIsView(size_t) const { return false; }
   const Tensor* GetInputTensor(size_t index) const { return Input(index); }
   const Tensor* GetOptionalInputTensor(size_t ir_index) const { return IrInput(ir_index, 0); }
   const Tensor* GetRequiredInputTensor(size_t ir_index) const { return IrInput(ir_index, 0); }
