@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from motif_example import HOST, PROCESS, Example, kernel
 
 from ascendopt_tune.search.kernel.motifs import find
@@ -322,6 +324,14 @@ _FILLED = """    {
         InitGlobalMemory(filled, fillShare < fillLeft ? fillShare : fillLeft, 0.0f);
       }
     }"""
+_BY_HAND = Path(__file__).parents[1] / "vnpu" / "motif_forms_halves" / "tiles_by_hand.cpp"
+_HALVES = next(
+    r.kernel(kernel)["op_kernel/kernel.cpp"]
+    for kernel in [KernelProgram({"op_kernel/kernel.cpp": _BY_HAND.read_text()})]
+    for r in find("ping-pong").optimize(kernel)
+    if r.site.endswith("/halves")
+)
+
 EXAMPLES = (
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel()),
     Example("full-barrier", r"PipeBarrier<PIPE_ALL>", kernel(), auto_sync=False),
@@ -534,4 +544,5 @@ EXAMPLES = (
         ),
     ),
     Example("cache-hint", r"\(__gm__ T\*\)x\);\s*yGm", {"op_kernel/kernel.cpp": _HINTED}),
+    Example("ping-pong", r"PingPong<2, 2, 0>", {"op_kernel/kernel.cpp": _HALVES}),
 )

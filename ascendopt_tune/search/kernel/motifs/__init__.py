@@ -8,6 +8,7 @@ from ..reading.kernel_program import KernelProgram
 from .buffers.banks import BANK_GROUPS
 from .buffers.buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .buffers.loaded_ahead import LOADED_AHEAD
+from .buffers.ping_pong import PING_PONG_BUFFERS
 from .buffers.queues import RINGS_FOR_QUEUES
 from .buffers.rows_per_turn import ROWS_PER_TURN
 from .buffers.shared_buffers import SHARED_BUFFERS
@@ -66,6 +67,7 @@ MOTIFS: tuple[Motif, ...] = (
     SHARED_FILL,
     GROUPS_FIRST,
     DOUBLE_BUFFER,
+    PING_PONG_BUFFERS,
     EARLY_FETCH,
     BUFFER_LIFETIME,
     STRIDED_COPY,
