@@ -69,6 +69,13 @@ class Step:
         return frozenset(u for u in self.units if u.startswith("gm:"))
 
 
+def _by_name(kernel: KernelProgram) -> dict[str, list[Function]]:
+    out: dict[str, list[Function]] = {}
+    for f in kernel.functions:
+        out.setdefault(f.name.partition("<")[0], []).append(f)
+    return out
+
+
 def buffer_of(unit: str) -> str:
     return unit.partition("@")[0]
 
@@ -281,8 +288,9 @@ class Trace:
     def _own(self, f: Function, call: ApiCall) -> list[Function]:
         """The kernel's functions one of which is called; none where it is none of its."""
         kernel = self.buffers.kernel
-        named = [g for g in kernel.functions if g.name.partition("<")[0] == call.name]
-        named = [g for g in named if len(g.parameters) >= len(call.args)]
+        named = [g for g in kernel.once(_by_name).get(call.name, ()) if len(g.parameters) >= len(call.args)]
+        if not named:
+            return []
         called = call.node.child_by_field_name("function")
         of = _OF.match(kernel.text(f.path, called)) if called is not None else None
         if of is not None and any(kernel.class_of(g) == of[1] for g in named):
