@@ -19,9 +19,9 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Score:
-    """``right`` of ``of``; ``constant``: right with the three motifs that are right most often, whatever is asked."""
+    """``right`` of ``of``; ``constant``: right with the same three motifs always, that together are right most."""
 
     right: int
     of: int
@@ -126,10 +126,13 @@ class Score:
 def score(answers: Sequence[tuple[str, Iterable[str], Iterable[str]]]) -> Score:
     """Of (name, motifs that would be right, motifs that were named)."""
     rows = [(name, frozenset(wanted), frozenset(given)) for name, wanted, given in answers]
-    often = Counter(m for _, wanted, _ in rows for m in wanted)
-    usual = {m for m, _ in sorted(often.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]}
+    motifs = sorted({m for _, wanted, _ in rows for m in wanted})
+    constant = max(
+        (sum(not wanted.isdisjoint(three) for _, wanted, _ in rows) for three in combinations(motifs, _NAMED)),
+        default=len(rows),
+    )
     missed = tuple(name for name, wanted, given in rows if not wanted & given)
-    return Score(len(rows) - len(missed), len(rows), sum(bool(wanted & usual) for _, wanted, _ in rows), missed)
+    return Score(len(rows) - len(missed), len(rows), constant, missed)
 
 
 def figures() -> dict[str, Score]:

@@ -45,7 +45,7 @@ class UnclearTrace(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class TracedStep:
     """``kind``: load, store, vector, get, set, flag or barrier; the statement, the units that are touched, the loops.
 
     ``written``: units that are written whatever they were before.
@@ -81,7 +81,7 @@ def buffer_of(unit: str) -> str:
 
 
 @dataclass
-class Made:
+class MadeTensor:
     """A tensor that is made of a buffer: where, its name, and of what."""
 
     function: Function
@@ -104,7 +104,7 @@ class Buffers:
         self.tensors = {n for m in members_of(kernel, _TENSOR) if title_of(kernel, m) in self.kin for n in m.names}
         self.functions = [g for g in kernel.functions if kernel.class_of(g) in self.kin]
         self.members: Env = {}
-        self.made: list[Made] = []
+        self.made: list[MadeTensor] = []
         if self.names:
             self._read()
 
@@ -130,12 +130,12 @@ class Buffers:
         for g, n, left, right in found:
             name = self.kernel.text(g.path, left).removeprefix("this->")
             if n.parent is not None and n.parent.type == "expression_statement":
-                self.made.append(Made(g, n.parent, name, right, self.members[name]))
+                self.made.append(MadeTensor(g, n.parent, name, right, self.members[name]))
 
-    def before(self, f: Function, end: int) -> tuple[Env, list[Made]]:
+    def before(self, f: Function, end: int) -> tuple[Env, list[MadeTensor]]:
         """What the tensors are that a function makes before a byte of it: by name, and how each is made."""
         env: Env = {}
-        out: list[Made] = []
+        out: list[MadeTensor] = []
         for n in walk(f.body):
             if n.type != "init_declarator" or n.end_byte > end or n.parent is None:
                 continue
@@ -146,7 +146,7 @@ class Buffers:
             units = self.made_of(name, text, env) if "GetValue" not in text else frozenset()
             if units and name.isidentifier():
                 env[name] = units
-                out.append(Made(f, n.parent, name, right, units))
+                out.append(MadeTensor(f, n.parent, name, right, units))
         return env, out
 
     def made_of(self, name: str, text: str, env: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -181,9 +181,9 @@ class Trace:
 
     buffers: Buffers
     flags: frozenset[tuple[str, int]] = frozenset()
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TracedStep] = field(default_factory=list)
     got: list[tuple[Function, ApiCall, str, tuple[tuple[str, int], ...]]] = field(default_factory=list)
-    made: list[Made] = field(default_factory=list)
+    made: list[MadeTensor] = field(default_factory=list)
     from_before: set[str] = field(default_factory=set)
     handed: set[str] = field(default_factory=set)
     _ready: set[str] = field(default_factory=set)
@@ -248,7 +248,7 @@ class Trace:
             units = self.buffers.made_of(name, kernel.text(f.path, right), env)
             tensor = "GetValue" not in kernel.text(f.path, right)
             if units and name.isidentifier() and tensor:
-                self.made.append(Made(f, node, name, right, units))
+                self.made.append(MadeTensor(f, node, name, right, units))
                 if name not in self.buffers.tensors:
                     env[name] = units
 
@@ -259,7 +259,7 @@ class Trace:
     ) -> None:
         if (f.path, at.start_byte) in self.flags and call.name not in _FLAGS:
             if call.node.parent == at:
-                self._add(Step("flag", f, at, frozenset(), frozenset(), loops, call))
+                self._add(TracedStep("flag", f, at, frozenset(), frozenset(), loops, call))
             return
         own = self._own(f, call) if call.name not in COPY else []
         if own:
@@ -281,7 +281,7 @@ class Trace:
             return
         if call.name in _FLAGS or is_barrier(call, "PIPE_ALL"):
             kind = "barrier" if call.name not in _FLAGS else "flag"
-            self._add(Step(kind, f, at, frozenset(), frozenset(), loops, call))
+            self._add(TracedStep(kind, f, at, frozenset(), frozenset(), loops, call))
         elif call.name not in (*_ALIASES, *_IGNORED):
             self._access(f, at, call, env, loops)
 
@@ -323,7 +323,7 @@ class Trace:
             everything = receiver
         elif units and call.name not in ACCUMULATING and not any(units[0] & u for u in units[1:]):
             written = units[0]
-        self._add(Step(kind, f, at, everything, written, loops, call))
+        self._add(TracedStep(kind, f, at, everything, written, loops, call))
 
     def _copy(self, call: ApiCall, env: Env) -> tuple[str, frozenset[str], frozenset[str]]:
         """(kind, what is written, all that is touched)."""
@@ -334,7 +334,7 @@ class Trace:
         kind = "store" if outside[0] else "load" if outside[1] else "vector"
         return kind, to if kind != "store" else frozenset(), to | source
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: TracedStep) -> None:
         if len(self.steps) == _MOST:
             raise UnclearTrace
         self.steps.append(step)

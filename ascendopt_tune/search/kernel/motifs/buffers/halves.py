@@ -11,7 +11,7 @@ from tree_sitter import Node
 from .....sources.cpp import Edit, Function, walk
 from ...reading.classes import families, in_front, merged
 from ...reading.kernel_program import ApiCall, KernelProgram, where
-from ...reading.traced import Made, Step, Trace, UnclearTrace, buffer_of
+from ...reading.traced import MadeTensor, Trace, TracedStep, UnclearTrace, buffer_of
 
 PING_PONG = "PingPong"  # the class of the object that a turn asks for its halves
 #: A flag between turns, as written, or a barrier of all pipes.
@@ -116,7 +116,7 @@ class Turn:
     trace: Trace
     chain: tuple[Loop, ...]
 
-    def steps(self, *kinds: str) -> list[Step]:
+    def steps(self, *kinds: str) -> list[TracedStep]:
         return [s for s in self.trace.steps if s.kind in kinds]
 
 
@@ -247,7 +247,7 @@ class Halves:
             out |= before if not all(self._in_turn(s) for s in touched) else set()
         return out
 
-    def _in_turn(self, step: Step) -> bool:
+    def _in_turn(self, step: TracedStep) -> bool:
         return self.turn.chain[-1] in step.loops
 
     def _mentions(self, text: str) -> bool:
@@ -262,7 +262,7 @@ class Halves:
         edits, steps = list[Edit](), self.turn.trace.steps
         work = [(i, s) for i, s in enumerate(steps) if s.kind not in ("flag", "barrier")]
         seen = set[tuple[str, int]]()
-        alone = list[tuple[int, Step, str]]()
+        alone = list[tuple[int, TracedStep, str]]()
         for i, s in enumerate(steps):
             key = (s.function.path, s.statement.start_byte)
             if s.kind not in ("flag", "barrier") or key in seen or key in self.flags.waits:
@@ -281,7 +281,7 @@ class Halves:
                 edits += [self.kernel.delete(s.function.path, n) for n in dict.fromkeys((one, two))]
         return [*edits, *self._across(alone)]
 
-    def _between(self, places: Sequence[int], event: str, work: Sequence[tuple[int, Step]]) -> bool:
+    def _between(self, places: Sequence[int], event: str, work: Sequence[tuple[int, TracedStep]]) -> bool:
         """Does a flag, where it is set, order nothing that the turn itself does?"""
         one, _, other = event.partition("_")
         for at in places:
@@ -292,7 +292,7 @@ class Halves:
                 return False
         return True
 
-    def _across(self, alone: Sequence[tuple[int, Step, str]]) -> Iterator[Edit]:
+    def _across(self, alone: Sequence[tuple[int, TracedStep, str]]) -> Iterator[Edit]:
         """Flags that a turn sets and the next one waits for, each of them in one place."""
         for i, s, event in alone:
             if event not in _EVENTS or s.call.name not in ("WaitFlag", "wait_flag"):
@@ -348,7 +348,7 @@ class Halves:
         names = [line.partition(" = ")[0] for line in out]
         return out if len(set(names)) == len(names) and not self._handed_in() else None
 
-    def _made_again(self, m: Made) -> str | None:
+    def _made_again(self, m: MadeTensor) -> str | None:
         """The assignment of a tensor, of its turn's half; None where its names may be of one function alone."""
         text, path = self.kernel.text(m.function.path, m.value), m.function.path
         local = m.name not in self.all.tensors
@@ -362,7 +362,7 @@ class Halves:
                 text = text.replace(self.kernel.text(path, c.node), self._half(c))
         return f"{'' if local else 'this->'}{m.name} = {text};"
 
-    def _local_words(self, m: Made) -> set[str]:
+    def _local_words(self, m: MadeTensor) -> set[str]:
         """What the function that makes a tensor has of its own: no other function knows it."""
         out = set(m.function.parameters)
         for n in walk(m.function.body):
@@ -407,12 +407,12 @@ class Halves:
         ]
 
 
-def _of(steps: Sequence[Step]) -> frozenset[str]:
+def _of(steps: Sequence[TracedStep]) -> frozenset[str]:
     """Buffers that steps touch; none of those that a queue has."""
     return frozenset(b for s in steps for b in s.buffers if not b.startswith("queue:"))
 
 
-def _pipe(step: Step) -> str:
+def _pipe(step: TracedStep) -> str:
     return {"load": "MTE2", "store": "MTE3", "vector": "V"}.get(step.kind, "S")
 
 

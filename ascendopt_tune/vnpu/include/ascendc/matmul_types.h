@@ -1,0 +1,177 @@
+// What the types of a Matmul say: callbacks, policies, configurations and tilings, and what of them isn't covered.
+#pragma once
+#include "matmul_config.h"
+#include "std_names.h"
+#include "tensor.h"
+#include "vnpu/matmul.h"
+
+namespace AscendC::matmul_api {
+
+// Functions of the kernel that bring blocks of A and B to L1 in place of Matmul's own.
+// Limit of MatmulCallBackFunc: CopyA1 and CopyB1; not DataCopyOut.
+template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
+struct MatmulCallBackFunc {
+  static constexpr auto data_copy_out = DataCopyOut;
+  static constexpr auto copy_a1 = CopyA1;
+  static constexpr auto copy_b1 = CopyB1;
+};
+
+struct MatrixOffset {
+  int32_t offset, row, col, height, width;
+};
+
+namespace policies {
+
+// Which blocks of C are computed, and how they get there. Triangles leave out the blocks on the other side.
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct MatmulPolicy {
+  static constexpr int triangle = 0;
+};
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct TrianUpperMatmulPolicy {
+  static constexpr int triangle = 1;
+};
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct TrianLowerMatmulPolicy {
+  static constexpr int triangle = -1;
+};
+// It copies as the usual policy does.
+template <const auto& CFG = CFG_NORM, typename... Types>
+struct NBuffer33MatmulPolicy {
+  static constexpr int triangle = 0;
+};
+
+}  // namespace policies
+
+namespace matmul_inner {
+
+template <typename...>
+constexpr bool matmul_covers = false;
+
+constexpr const MatmulConfig& config_of(const MatmulConfig& c) { return c; }
+constexpr const MatmulConfig& config_of(const MatmulApiStaticTiling& t) { return t.cfg; }
+template <typename T>
+constexpr bool is_constant(const T&) {
+  return std::is_same_v<T, MatmulApiStaticTiling>;
+}
+
+constexpr vnpu::MatrixLayout layout_of(CubeFormat f) {
+  return f == CubeFormat::NZ         ? vnpu::MatrixLayout::Tiles
+         : f == CubeFormat::ND_ALIGN ? vnpu::MatrixLayout::AlignedRows
+                                     : vnpu::MatrixLayout::Rows;
+}
+constexpr bool in_unified_buffer(TPosition p) {
+  return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC;
+}
+constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || in_unified_buffer(p); }
+constexpr bool covers_format(CubeFormat f, bool result) {
+  return f == CubeFormat::ND || f == CubeFormat::NZ || (result ? f == CubeFormat::ND_ALIGN : f == CubeFormat::VECTOR);
+}
+
+// What isn't covered of a configuration, by name; null: nothing.
+// enVecND2NZ changes nothing on architecture 2201: CANN's Matmul asks for it only where copies go through UB
+// (MatmulFeatureTrait::IsNeedUB).
+constexpr const char* refused(const MatmulConfig& c) {
+  return c.intraBlockPartSum                          ? "intraBlockPartSum is not covered"
+         : c.isPartialOutput && !c.doMultiDataLoad    ? "isPartialOutput is for MDL (AscendC reference)"
+         : c.isCO1Shared                              ? "isCO1Shared does not exist on architecture 2201"
+         : c.enableRelu                               ? "enableRelu does not exist on architecture 2201"
+         : c.bmmOutMode != BatchOutMode::SINGLE_BATCH ? "bmmOutMode is reserved (AscendC reference)"
+                                                      : nullptr;
+}
+
+constexpr vnpu::BatchLayout batches_of(LayoutMode mode) {
+  return mode == LayoutMode::BSNGD     ? vnpu::BatchLayout::BSNGD
+         : mode == LayoutMode::SBNGD   ? vnpu::BatchLayout::SBNGD
+         : mode == LayoutMode::BNGS1S2 ? vnpu::BatchLayout::BNGS1S2
+         : mode == LayoutMode::NORMAL  ? vnpu::BatchLayout::Normal
+                                       : vnpu::BatchLayout::None;
+}
+constexpr bool by_lines(LayoutMode mode) { return mode == LayoutMode::BSNGD || mode == LayoutMode::SBNGD; }
+constexpr vnpu::BatchRoom room_of(BatchMode mode) {
+  return mode == BatchMode::BATCH_LARGE_THAN_L1    ? vnpu::BatchRoom::Some
+         : mode == BatchMode::SINGLE_LARGE_THAN_L1 ? vnpu::BatchRoom::Blocks
+                                                   : vnpu::BatchRoom::All;
+}
+ASCENDC_INLINE vnpu::MatmulBatches batches_of(const TCubeTiling& t) {
+  vnpu::MatmulBatches x;
+  x.a = {vnpu::BatchLayout::None, t.ALayoutInfoB, t.ALayoutInfoS, t.ALayoutInfoN, t.ALayoutInfoG, t.ALayoutInfoD};
+  x.b = {vnpu::BatchLayout::None, t.BLayoutInfoB, t.BLayoutInfoS, t.BLayoutInfoN, t.BLayoutInfoG, t.BLayoutInfoD};
+  x.c = {vnpu::BatchLayout::None, t.CLayoutInfoB, t.CLayoutInfoS1, t.CLayoutInfoN, t.CLayoutInfoG, t.CLayoutInfoS2};
+  x.most = t.BatchNum;
+  return x;
+}
+// What isn't covered of an object whose A and B are batches, by name; null: nothing.
+template <class A, class B, class C>
+constexpr const char* refused_batch(const MatmulConfig& c) {
+  return A::layout != B::layout                ? "A and B have to have one LayoutMode (AscendC reference, IterateBatch)"
+         : C::layout == LayoutMode::NONE       ? "C has to have a LayoutMode, too"
+         : c.doMultiDataLoad || c.doSpecialMDL ? "batches are for Norm configurations (AscendC reference)"
+         : std::is_same_v<typename A::T, int4b_t> ? "batches of int4b_t do not exist (AscendC reference)"
+         : A::pos == TPosition::VECOUT || B::pos == TPosition::VECOUT ? "A and B of batches in VECOUT are not covered"
+         : by_lines(A::layout) && (A::format == CubeFormat::NZ || B::format == CubeFormat::NZ)
+             ? "BSNGD and SBNGD are for ND alone (AscendC reference)"
+         : A::layout != LayoutMode::NORMAL && room_of(c.batchMode) != vnpu::BatchRoom::All
+             ? "a BatchMode other than BATCH_LESS_THAN_L1 is for LayoutMode::NORMAL (AscendC reference)"
+         : c.batchMode == BatchMode::SINGLE_LARGE_THAN_L1 && !c.isBiasBatch
+             ? "isBiasBatch = false is not for SINGLE_LARGE_THAN_L1 (AscendC reference)"
+             : nullptr;
+}
+
+ASCENDC_INLINE vnpu::MatmulCut cut_of(const TCubeTiling& t) {
+  vnpu::MatmulCut c;
+  c.m = t.singleCoreM;
+  c.n = t.singleCoreN;
+  c.k = t.singleCoreK;
+  c.base_m = t.baseM;
+  c.base_n = t.baseN;
+  c.base_k = t.baseK;
+  c.depth_a = t.depthA1;
+  c.depth_b = t.depthB1;
+  c.step_m = t.stepM;
+  c.step_n = t.stepN;
+  c.step_ka = t.stepKa;
+  c.step_kb = t.stepKb;
+  c.order = t.iterateOrder;
+  c.buffers_a = t.dbL0A;
+  c.buffers_b = t.dbL0B;
+  c.buffers_c = t.dbL0C;
+  c.has_bias = t.isBias != 0;
+  return c;
+}
+
+// A tiling whose constants take the place of what the tiling data says.
+#define VNPU_CONSTANT(name) \
+  if (constant.name != -1) t.name = constant.name;
+ASCENDC_INLINE TCubeTiling tiling_of(const MatmulApiStaticTiling& constant, const TCubeTiling* data) {
+  TCubeTiling t = data != nullptr ? *data : TCubeTiling{};
+  VNPU_CUBE_TILING_FIELDS(VNPU_CONSTANT)
+  return t;
+}
+#undef VNPU_CONSTANT
+ASCENDC_INLINE TCubeTiling tiling_of(const MatmulConfig&, const TCubeTiling* data) {
+  if (data == nullptr) vnpu::misuse("Matmul::Init", "the tiling is null");
+  return *data;
+}
+
+// A kernel's own copy, called as the machine calls it.
+template <auto function>
+struct OwnCopy {
+  static void call(void* to, uint64_t bytes, const void* from, int32_t row, int32_t column, int32_t rows,
+                   int32_t columns, uint64_t tiling, uint64_t data) {
+    LocalTensor<int8_t> tensor;
+    tensor.Bind(static_cast<int8_t*>(to), static_cast<uint32_t>(bytes), TPosition::A1, nullptr);
+    function(tensor, from, row, column, rows, columns, tiling, data);
+  }
+};
+template <auto function>
+constexpr vnpu::MatmulCopyIn own_copy() {
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(function)>, std::nullptr_t>)
+    return nullptr;
+  else
+    return &OwnCopy<function>::call;
+}
+
+}  // namespace matmul_inner
+
+}  // namespace AscendC::matmul_api
