@@ -19,11 +19,9 @@ HEADERS = sorted(p for root in (VNPU / "include", VNPU / "host" / "include") for
 SOURCES = sorted(VNPU.rglob("*.cpp"))
 
 
-def complaints(*arguments: str) -> str:
-    done = subprocess.run(
-        [host_compiler(), *STRICT, *INCLUDES, *arguments], capture_output=True, text=True, check=False
-    )
-    return done.stderr
+def complaints(*arguments: str, includes: list[str] = INCLUDES) -> str:
+    command = [host_compiler(), *STRICT, *includes, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
 def test_sources_compile_without_warnings() -> None:
@@ -66,7 +64,8 @@ def test_forwarding_headers_are_those_of_the_list() -> None:
 def test_forwarding_headers_compile_alone(tmp_path: Path) -> None:
     unit = tmp_path / "unit.cpp"
     unit.write_text("".join(f'#include "{name}"\n' for name in forwarding_headers(VNPU / "forwarding.toml")))
-    assert not (text := complaints(f"-I{virtual().include}", str(unit))), text
+    # From the toolkit alone: its copies may be of another checkout, and two files are two headers for #pragma once.
+    assert not (text := complaints(str(unit), includes=[f"-I{virtual().include}"])), text
 
 
 def test_the_core_has_no_name_of_the_language() -> None:
