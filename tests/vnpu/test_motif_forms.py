@@ -1,37 +1,26 @@
 """Other people's spelling, written small: what motifs make of each kernel of motif_forms/ is right, and not slower.
 
-The head of each file says what it computes, its case, and the motif that is to meet it, with the number of its places,
-or of ways to change one.
+The head of each file says what it computes, its case, and the motif that is to meet it (written_small.py).
 """
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from written_small import Form, evaluator, open_form
 
-from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.evaluate.evaluator import Evaluator
-from ascendopt_tune.evaluate.gate import Gate
-from ascendopt_tune.nouns.case import Case
-from ascendopt_tune.nouns.operator import Pair
-from ascendopt_tune.nouns.outcome import Timed
 from ascendopt_tune.search.kernel.motifs import find
 from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
-from ascendopt_tune.search.kernel.rules import applied, rewrites_of
-from ascendopt_tune.sources.arguments import direct_signature, parse_domain, parse_tensor
-from ascendopt_tune.sources.project import load_direct
+
+__all__ = ["evaluator"]
 
 FOLDER = Path(__file__).with_name("motif_forms")
-_HEAD = re.compile(r"// case: (.*) -> (.*), (\d+) blocks\n// motif: ([\w-]+), (\d) (places?|alternatives)\n")
-
-_Tensor = Any
-FORMULAS: dict[str, Callable[..., _Tensor]] = {
+FORMULAS: dict[str, Callable[..., Any]] = {
     "added_then_copied": lambda a, b: a + 3 * b,
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "bias_a_row": lambda x, b: torch.exp(x) + b,
@@ -79,8 +68,6 @@ FORMULAS: dict[str, Callable[..., _Tensor]] = {
     "window_sums": lambda x: torch.stack([x[8 * i : 8 * i + 16].sum(0) for i in range(64)]),
     "weights_a_row": lambda x, w, b: x * w + b,
 }
-DOMAINS = {"fetched_rows": "order=0:255", "spread_values": "s=0.5:4"}
-DOMAINS = {"copied_rows": "s=0.5:4", "spread_values": "s=0.5:4"}
 DOMAINS = {
     "fetched_rows": "order=0:255",
     "rows_to_places": f"place={[(5 * i + 3) % 512 for i in range(512)]}",
@@ -89,88 +76,41 @@ DOMAINS = {
 }
 
 
-@pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    with Evaluator(virtual(), "ascend910b4", workers=1, build_dir=tmp_path_factory.mktemp("build")) as opened:
-        yield opened
-
-
 def test_every_form_has_its_formula() -> None:
     assert {path.stem for path in FOLDER.glob("*.cpp")} == set(FORMULAS)
 
 
-def form(name: str, evaluator: Evaluator) -> tuple[re.Match[str], Gate]:
-    """What the file's head says, and a gate for its kernel."""
-    path = FOLDER / f"{name}.cpp"
-    found = _HEAD.search(path.read_text())
-    assert found is not None
-    inputs, outputs = (dict(map(parse_tensor, found[i].split())) for i in (1, 2))
-    operator = load_direct(path, name, int(found[3]))
-    signature = direct_signature(operator, inputs, outputs, {})
-    domain = dict([parse_domain(DOMAINS[name], signature)]) if name in DOMAINS else {}
-    dtype = getattr(torch, next(iter(outputs.values())).dtype)
-
-    def reference(*tensors: _Tensor, **_: Any) -> _Tensor:
-        return FORMULAS[name](*(t.double() for t in tensors)).to(dtype)
-
-    operator = dataclasses.replace(operator, reference=reference, settings={"domain": domain})
-    case = Case(tuple(inputs.values()), tuple(outputs.values()))
-    return found, Gate(operator, case, evaluator, signature=signature)
-
-
-def modelled_us(gate: Gate, pair: Pair) -> float:
-    outcome = gate.evaluate(pair).outcome
-    assert isinstance(outcome, Timed), outcome
-    return outcome.profile.task_duration_us
+def form(name: str, evaluator: Evaluator) -> Form:
+    domains = [DOMAINS[name]] if name in DOMAINS else []
+    return open_form(FOLDER / f"{name}.cpp", FORMULAS[name], evaluator, domains=domains)
 
 
 def test_rows_come_and_go_in_rings_too(evaluator: Evaluator) -> None:
-    _, gate = form("short_rows", evaluator)
-    pair = gate.operator.baseline
-    times = [modelled_us(gate, pair)]
-    for motif in ("rings-for-queues", "rows-per-turn"):
-        changed = applied(pair, rewrites_of(pair, gate.operator.auto_sync)[motif][:1])
-        assert changed is not None
-        pair = changed
-        times.append(modelled_us(gate, pair))
-    assert times[0] > times[1] > 2 * times[2]
-    one = applied(pair, [r for r in find("double-buffer").rewind(KernelProgram(pair.kernel)) if r.site == "all"])
-    assert one is not None  # rings of rows are known as queues whose buffers have a number
-    assert modelled_us(gate, one) > 0
+    rows = form("short_rows", evaluator)
+    rings = rows.changed(rows.rewrites("rings-for-queues")[:1])
+    pair = rows.changed(rows.rewrites("rows-per-turn", rings)[:1], rings)
+    assert rows.before_us > rows.modelled_us(rings) > 2 * rows.modelled_us(pair)
+    # rings of rows are known as queues whose buffers have a number
+    one = [r for r in find("double-buffer").rewind(KernelProgram(pair.kernel)) if r.site == "all"]
+    assert rows.modelled_us(rows.changed(one, pair)) > 0
 
 
 def test_rings_and_buffers_are_made_at_once(evaluator: Evaluator) -> None:
-    _, gate = form("rings_of_rooms", evaluator)
-    pair = gate.operator.baseline
-    times = [modelled_us(gate, pair)]
-    for motif in ("rings-for-queues", "shared-buffers"):
-        changed = applied(pair, rewrites_of(pair, gate.operator.auto_sync)[motif][:1])
-        assert changed is not None
-        pair = changed
-        times.append(modelled_us(gate, pair))
-    print(f"rings_of_rooms: modelled {times}")
-    assert times[0] > times[1] > 1.01 * times[2]
-    alone = applied(pair, list(find("shared-buffers").rewind(KernelProgram(pair.kernel))))
-    assert alone is not None
-    assert modelled_us(gate, alone) > times[2]
+    rooms = form("rings_of_rooms", evaluator)
+    rings = rooms.changed(rooms.rewrites("rings-for-queues")[:1])
+    shared = rooms.changed(rooms.rewrites("shared-buffers", rings)[:1], rings)
+    least = rooms.modelled_us(shared)
+    assert rooms.before_us > rooms.modelled_us(rings) > 1.01 * least
+    alone = rooms.changed(list(find("shared-buffers").rewind(KernelProgram(shared.kernel))), shared)
+    assert rooms.modelled_us(alone) > least
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))
 def test_what_motifs_make_of_it_is_right_and_not_slower(name: str, evaluator: Evaluator) -> None:
-    found, gate = form(name, evaluator)
-    operator = gate.operator
-    before = gate.evaluate(operator.baseline).outcome
-    assert isinstance(before, Timed), before
-    rewrites = [
-        r for r in rewrites_of(operator.baseline, operator.auto_sync)[found[4]] if r.site not in ("all", "needless")
-    ]
-    assert len(rewrites) == int(found[5])
-    together = [tuple(rewrites)] if len(rewrites) > 1 and found[6] == "places" else []
-    for group in [(r,) for r in rewrites] + together:
-        pair = applied(operator.baseline, group)
-        assert pair is not None
-        after = gate.evaluate(pair).outcome
-        assert isinstance(after, Timed), (group[0].site, after)
-        gain = before.profile.task_duration_us / after.profile.task_duration_us
-        print(f"{name}, {', '.join(r.site for r in group)}: modelled {gain:.2f}x")
-        assert gain >= 1 / 1.001, group[0].site
+    kernel = form(name, evaluator)
+    rewrites = [r for r in kernel.rewrites() if r.site not in ("all", "needless")]
+    assert len(rewrites) == kernel.count
+    together = [rewrites] if len(rewrites) > 1 and kernel.places else []
+    for group in [[r] for r in rewrites] + together:
+        sites = ", ".join(r.site for r in group)
+        assert kernel.gain(kernel.changed(group), sites) >= 1 / 1.001, sites
