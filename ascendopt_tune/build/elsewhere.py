@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-_UNDEFINED = re.compile(r"undefined reference to `([^']+)'")
+UNDEFINED = re.compile(r"undefined reference to `([^']+)'")
 _DATA = ("_ZTV", "_ZTI", "_ZTS")  # virtual tables and what is known of types at run time
 _HEAD = """#include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ extern "C" __attribute__((used, noreturn)) void vnpu_elsewhere() {
 
 def explains(log: str, names: Collection[str]) -> bool:
     """Is all that the linker misses, by its message, a function or class of these names?"""
-    missing = {_last_name(text) for text in _UNDEFINED.findall(log)}
+    missing = {_last_name(text) for text in UNDEFINED.findall(log)}
     return bool(missing) and missing <= set(names)
 
 
@@ -34,7 +34,7 @@ def _last_name(text: str) -> str:
 def stubs(log: str) -> str:
     """C++ that defines the symbols of a linker's message without demangling; calling one ends the program."""
     lines = []
-    for symbol in sorted(set(_UNDEFINED.findall(log))):
+    for symbol in sorted(set(UNDEFINED.findall(log))):
         body = ".zero 1024" if symbol.startswith(_DATA) else "jmp vnpu_elsewhere"
         section = ".data" if symbol.startswith(_DATA) else ".text"
         lines.append(f'asm("{section}\\n.globl {symbol}\\n{symbol}: {body}\\n.text");')

@@ -25,7 +25,7 @@ from pathlib import Path
 from ..errors import HostProgramError, ToolchainError
 from ..files import write_whole
 from ..nouns.operator import SHARED, Operator, Pair
-from . import blocks, elsewhere, knobs
+from . import blocks, elsewhere, knobs, spares
 from .blocks import BlockId
 from .host_program import HostProgram, TilingResult
 from .host_signature import HostDescription, TilingField, TilingStruct, dtype_column
@@ -65,6 +65,7 @@ _LIBRARY = "libvnpu_host.so"
 _WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected by libvnpu_host.so into its log
 # muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
+_ROUNDS = 8  # of sources that a linker asked for
 _TIMEOUT_S = 180
 _LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none; then one without marks
 
@@ -192,6 +193,7 @@ class _Build:
         common = [toolkit.version, compiler_version(self.compiler), *_FLAGS, *includes, str(operator.root)]
         self.library_key = _digest(*common)
         self.common_key = _digest(*common, json.dumps(headers, sort_keys=True))
+        self._spares = out_dir / "programs" / f"{_digest(self.library_key, *operator.host_sources)}-spares.json"
 
     def program(self) -> Path:
         """The linked program. Raises _CompilerError."""
@@ -200,16 +202,43 @@ class _Build:
             return found
         self.stage()
         jobs = [(self.staged / s, self._object(s), self.flags) for s in self.operator.host_sources]
-        jobs += [(s, self._library_object(s), self.library_flags) for s in self.operator.library_sources]
+        jobs += [self._of_library(s) for s in (*self.operator.library_sources, *self._kept_spares())]
         with ThreadPoolExecutor(2) as pool:
-            return self.link(list(pool.map(lambda job: self.object_of(*job), jobs)))
+            objects = list(pool.map(lambda job: self.object_of(*job), jobs))
+        for _ in range(_ROUNDS):
+            try:
+                return self.link(objects)
+            except _CompilerError as error:
+                more = [s for s in spares.defining(error.log, self.operator.spare_sources) if self._is_new(s, objects)]
+                if not more:
+                    raise
+                objects += [self.object_of(*self._of_library(s)) for s in more]
+                self._keep_spares([*self._kept_spares(), *more])
+        return self.link(objects)
 
     def found(self) -> Path | None:
         """The linked program, if it is there."""
         objects = [self._object(s) for s in self.operator.host_sources]
-        objects += [self._library_object(s) for s in self.operator.library_sources]
+        objects += [self._library_object(s) for s in (*self.operator.library_sources, *self._kept_spares())]
         target = self._target(objects) if all(map(self._current, objects)) else None
         return target if target is not None and target.exists() else None
+
+    def _of_library(self, source: Path) -> tuple[Path, Path, list[str]]:
+        return source, self._library_object(source), self.library_flags
+
+    def _is_new(self, source: Path, objects: Sequence[Path]) -> bool:
+        return self._library_object(source) not in objects
+
+    def _kept_spares(self) -> list[Path]:
+        """The spare sources that a program of this operator needed before."""
+        known = {str(s): s for s in self.operator.spare_sources}
+        if not known or not self._spares.exists():
+            return []
+        return [known[name] for name in json.loads(self._spares.read_text(encoding="utf-8")) if name in known]
+
+    def _keep_spares(self, used: Sequence[Path]) -> None:
+        self._spares.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._spares, json.dumps([str(s) for s in used]))
 
     def stage(self) -> None:
         """Writes the pair's files; renamed into place at once, so that nobody compiles half of them."""

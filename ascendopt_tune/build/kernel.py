@@ -19,6 +19,7 @@ from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
 from .plain_structs import plain_structs
 from .system_workspace import with_system_workspace
+from .template_types import kernel_type_of
 
 _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
@@ -322,6 +323,8 @@ def kernel_unit(
         taken = parameters_of(pair.kernel[operator.kernel_main], operator.entry)
         declared = ", ".join(f"{kind} {name}" for name, kind in taken)
         call = f"{operator.entry}<{', '.join(values)}>({', '.join(name for name, _ in taken)});"
+        if cores := kernel_type_of(pair.kernel.values(), key):
+            call = f"KERNEL_TASK_TYPE_DEFAULT({cores}); {call}"
         head.append(f'extern "C" __global__ __aicore__ void {entry}_template({declared}) {{ {call} }}\n')
         entry += "_template"
     return KernelUnit("\n".join(head), f"{operator.name}.cpp", tuple(options), entry)

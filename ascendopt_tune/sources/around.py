@@ -44,6 +44,46 @@ def operators_of(root: Path, sources: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(root.parent / p.relative_to(root.parent).parts[0] for p in sources))
 
 
+def called(own: Sequence[str], sources: Mapping[str, str]) -> list[str]:
+    """Those of an operator's ``sources`` (by key) that define functions which its sources ``own`` call, and so on."""
+    defined = {key: set(_FUNCTION.findall(text)) for key, text in sources.items() if key not in own}
+    found: list[str] = []
+    pending = [sources[key] for key in own if key in sources]
+    while pending:
+        words = set(re.findall(r"\b(\w+)\s*\(", pending.pop()))
+        for key in [key for key, functions in defined.items() if key not in found and words & functions]:
+            found.append(key)
+            pending.append(sources[key])
+    return found
+
+
+def owners(root: Path, headers: Iterable[Path]) -> list[Path]:
+    """The folders of the other operators that these headers belong to."""
+    found = (p for header in headers if not header.is_relative_to(root) for p in header.parents if p.name == "op_host")
+    return list(dict.fromkeys(p.parent for p in found))
+
+
+def by_way(files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:
+    """Headers that these files include by their way from a folder ``above``, and so on from there, also by a path."""
+    found: dict[Path, None] = {}
+    pending = [(folder, name) for text in files.values() for name in INCLUDE.findall(text) for folder in above]
+    while pending:
+        folder, name = pending.pop()
+        header = (folder / name).resolve()
+        if header not in found and header.is_file():
+            found[header] = None
+            pending += [(f, more) for more in INCLUDE.findall(read(header)) for f in (header.parent, *above)]
+    return list(found)
+
+
+def spare_sources(root: Path, folders: Sequence[Path], used: Sequence[Path]) -> tuple[Path, ...]:
+    """Host sources in the folders of other operators that don't say what these operators are, and what they call of the
+    repository's own library; none of the ``used``."""
+    tilings, library = dependency_sources(folders)
+    found = [*tilings, *library]
+    return tuple(p for p in (*found, *bodies(root, list(map(read, found)))) if p not in used)
+
+
 def searched(root: Path, rules: BuildRules, files: dict[str, str]) -> tuple[Path, ...]:
     """Folders that the operator's repository searches for headers: shared ones, and those of the operators this one
     depends on."""

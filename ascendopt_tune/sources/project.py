@@ -72,6 +72,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         dict.fromkeys([*around.searched(root, rules, {**named, **kernel}), *(p.parent for p in registered)])
     )
     above = around.above(root, rules, named, bool(searched))
+    owners = around.owners(root, [*beside, *around.by_way(named, above)])
     beside_headers = [p for p in around.bodies_by_name(root, named, above) if p not in (*shared, *tilings, *library)]
     # What they call themselves has its bodies in the repository's library.
     theirs = around.bodies(root, [read(p) for p in beside_headers])
@@ -89,12 +90,15 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         host_sources=own + tuple(key for key, _ in common),
         shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
+        spare_sources=around.spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers]),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
         ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched, *ways])),
         kernel_options=options,
-        elsewhere=functions_elsewhere((root, *rules.dependencies, *around.operators_of(root, registered))),
+        elsewhere=functions_elsewhere(
+            (root, *rules.dependencies, *around.operators_of(root, registered), *owners)
+        ),
     )
 
 
@@ -176,7 +180,8 @@ def _host_sources(
     """(the pair's sources, shared ones outside the folder): those CMakeLists.txt names, else all of op_host/.
 
     Definition and tiling function are needed here whichever library they were written for: an author who wants no
-    aclnn interface generated names no definition, one who relies on CANN's own tiling function names no tiling.
+    aclnn interface generated names no definition, one who relies on CANN's own tiling function names no tiling, and
+    what a repository's own build functions add is not named at all. What they call comes with them.
     """
     own = [p.relative_to(root).as_posix() for p in rules.host_sources if p.is_relative_to(root)]
     own = [p for p in own if p in host]
@@ -191,6 +196,7 @@ def _host_sources(
         texts = [*(host[p] for p in own), *map(read, shared)]
         if not any(registration.search(t) for t in texts):
             own += [p for p in sources if registration.search(host[p])]
+            own += around.called(own, {p: host[p] for p in sources})
     return tuple(own), tuple(shared)
 
 

@@ -124,7 +124,7 @@ def _build_document(operator: Operator) -> dict[str, object]:
         files += [
             (str(p.relative_to(folder)), p) for p in sorted(folder.rglob("*")) if p.suffix in _HEADERS and p.is_file()
         ]
-    files += [(p.name, p) for p in operator.library_sources]
+    files += [(p.name, p) for p in (*operator.library_sources, *operator.spare_sources)]
     for name, path in files:
         outside.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     direct = operator.direct

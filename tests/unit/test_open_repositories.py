@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_examples import HOST_CPP, KERNEL_CPP, TILING_H
 
-from ascendopt_tune.build.host import compile_host
+from ascendopt_tune.build.host import compile_host, find_host
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.nouns.case import Case, TensorSpec
@@ -195,3 +195,34 @@ def test_a_function_that_nobody_defines_is_named_though_others_are_elsewhere(ope
     text = operator.baseline.tiling[key].replace("RowsOf(", "RowsOfNobody(")
     with pytest.raises(HostProgramError, match=r"none of its sources defines: .*RowsOfNobody"):
         compile_host(operator, operator.baseline.with_tiling(key, text), virtual(), operator.root.parent / "out")
+
+
+def test_what_a_class_of_a_neighbour_has_in_other_sources_is_compiled_when_it_is_missing(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    key = "op_host/arch22/scale_rows_tiling.cpp"
+    beside = tmp_path / "math" / "beside" / "op_host"
+    beside.mkdir(parents=True)
+    base = "namespace optiling { class Rows { public: virtual int Of(int rows); virtual ~Rows() = default; }; }\n"
+    (beside / "rows.h").write_text(f"#pragma once\n{base}")
+    (beside / "rows_tiling_impl.cpp").write_text(
+        '#include "rows.h"\n#include "more.h"\nnamespace optiling {\nint Rows::Of(int rows) { return More(rows); }\n}\n'
+    )
+    (beside / "more.h").write_text("namespace optiling { int More(int rows); }\n")
+    (beside / "other_more.cpp").write_text("namespace optiling {\nint More(int rows) { return 3 * rows; }\n}\n")
+    (beside / "broken_tiling.cpp").write_text("#include <nowhere.h>\nint Unrelated(int rows) { return 0; }\n")
+    text = (root / key).read_text().replace("RowsOf(shape.GetDim(0))", "Own().Of(shape.GetDim(0))")
+    text = text.replace("int RowsOf(int rows);", "class Own : public Rows {};")
+    (root / key).write_text(f'#include "../../../beside/op_host/rows.h"\n{text}')
+    operator = load_project(root)
+    assert {p.name for p in operator.spare_sources} >= {"rows_tiling_impl.cpp", "other_more.cpp"}
+    x = TensorSpec("float32", (4, 8))
+    case = Case((x, None, (x, x)), (x,), (("axes", (5, 6)),))
+    out = tmp_path / "out"
+    with closing(compile_host(operator, operator.baseline, virtual(), out)) as program:
+        result = program.tiling(case, load_chip("ascend910b2"))
+        structs = {s.name: s for s in program.describe().tiling_structs}
+        (rows,) = [f for f in structs["ScaleRowsTilingData"].fields if f.name == "rows"]
+        assert struct.unpack_from("<Q", result.data, rows.offset) == (12,)
+    again = find_host(operator, operator.baseline, virtual(), out)
+    assert again is not None  # nothing is linked a second time
+    again.close()

@@ -282,3 +282,17 @@ _PLAIN = 'extern "C" __global__ __aicore__ void roll(GM_ADDR x) {}\n'
 )
 def test_the_kernel_that_is_launched_says_whether_it_is_a_template(text: str, expected: list[tuple[str, str]]) -> None:
     assert template_parameters(text, "roll") == expected
+
+
+def test_what_a_tiling_function_calls_is_built_where_cmake_lists_name_the_definition_alone(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    host = root / "op_host"
+    (root / "CMakeLists.txt").write_text("target_sources(op_host_aclnnInner PRIVATE op_host/definition.cpp)\n")
+    (host / "definition.cpp").write_text("OP_ADD(ScaleRows);\n")
+    (host / "scale_rows.cpp").write_text("// shapes\n")
+    (host / "register.cpp").write_text("IMPL_OP_OPTILING(ScaleRows).Tiling([](Context* c) { return Rows(c); });\n")
+    (host / "rows.cpp").write_text("LINKED int Rows(Context* c)\n{\n  return Checked(c);\n}\n")
+    (host / "check.cpp").write_text("int Check::Checked(Context* c) const { return 0; }\n")
+    (host / "unused.cpp").write_text("int Unused(Context* c) { return 0; }\n")
+    names = ("definition", "register", "rows", "check")
+    assert load_project(root).host_sources == tuple(f"op_host/{name}.cpp" for name in names)

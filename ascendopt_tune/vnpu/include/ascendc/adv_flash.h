@@ -17,6 +17,16 @@ ASCENDC_INLINE constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(
                                       localWorkSpaceSize / 4, isBasicBlock, isFlashOutputBrc);
 }
 
+// Under its inner name, by which operators call it: a shape in two numbers, temporary memory in elements of 4 bytes.
+ASCENDC_INLINE constexpr SoftMaxTiling SoftMaxFlashV2TilingFuncImpl(
+    const uint32_t srcM, const uint32_t srcK, const uint32_t dataTypeSize1, const uint32_t dataTypeSize2,
+    const uint32_t localWorkSpaceSize, const bool /*isUpdate*/ = false, const bool isBasicBlock = false,
+    const bool isDataFormatNZ = false, const bool isFlashOutputBrc = false) {
+  if (isDataFormatNZ) vnpu::misuse("SoftMaxFlashV2TilingFuncImpl", "NZ format is not covered by the virtual NPU");
+  return tiling::detail::flash_tiling(srcM, srcK, dataTypeSize1, dataTypeSize2, localWorkSpaceSize, isBasicBlock,
+                                      isFlashOutputBrc);
+}
+
 namespace detail {
 
 // The temporary memory: a tensor of the kernel's, or the room behind its buffers.

@@ -162,6 +162,15 @@ enum : uint32_t {
 #define ASCENDC_TPL_INPUT(index) (ascendc_tpl::kInput + (index))
 #define ASCENDC_TPL_OUTPUT(index) (ascendc_tpl::kOutput + (index))
 #define ASCENDC_TPL_FORMAT_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+// Which cores run the kernel: build/template_types.py reads it of the key as well.
+#define ASCENDC_TPL_KERNEL_TYPE_DECL(name, ...) ascendc_tpl::choice(8, {__VA_ARGS__})
+#define ASCENDC_TPL_AIV_ONLY 0
+#define ASCENDC_TPL_AIC_ONLY 1
+#define ASCENDC_TPL_MIX_AIV_1_0 4
+#define ASCENDC_TPL_MIX_AIC_1_0 5
+#define ASCENDC_TPL_MIX_AIC_1_1 6
+#define ASCENDC_TPL_MIX_AIC_1_2 7
+#define ASCENDC_TPL_AICORE 8
 // A kernel may see the declaration twice (a header without a guard): for CANN it is nothing there that compiles.
 #define ASCENDC_TPL_ARGS_DECL(op, ...) VNPU_TPL_DECLARED(__COUNTER__, __VA_ARGS__)
 #define VNPU_TPL_DECLARED(place, ...)                                                      \
