@@ -96,9 +96,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         ),
         kernel_include_dirs=tuple(dict.fromkeys([*kernel_includes, *searched, *ways])),
         kernel_options=options,
-        elsewhere=functions_elsewhere(
-            (root, *rules.dependencies, *around.operators_of(root, registered), *owners)
-        ),
+        elsewhere=functions_elsewhere((root, *rules.dependencies, *around.operators_of(root, registered), *owners)),
     )
 
 
