@@ -259,6 +259,8 @@ class MatmulImpl {
     batch_a_ = batchA;
     batch_b_ = batchB;
   }
+  // How many matrices of C leave at once; with BatchOutMode::SINGLE_BATCH it is one (asc-devkit, batch_matmul_impl.h).
+  ASCENDC_INLINE void SetNBatchOutNum(int32_t nBatchOutNum) { batch_out_ = nBatchOutNum; }
   ASCENDC_INLINE void IterateBatch(const GlobalTensor<DstT>& gm, bool enPartialSum, uint8_t enAtomic,
                                    bool enSequentialWrite, const uint32_t matrixStrideA = 0,
                                    const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0) {
@@ -277,10 +279,11 @@ class MatmulImpl {
   }
 
  protected:
-  ASCENDC_INLINE static vnpu::BatchCall batch(uint32_t a, uint32_t b, bool in_sequence, uint32_t stride_a,
-                                              uint32_t stride_b, uint32_t stride_c) {
+  ASCENDC_INLINE vnpu::BatchCall batch(uint32_t a, uint32_t b, bool in_sequence, uint32_t stride_a, uint32_t stride_b,
+                                       uint32_t stride_c) const {
     static_assert(batched, "AscendC::Matmul::IterateBatch: A and B need a LayoutMode (MatmulType)");
     if (stride_c != 0) vnpu::misuse("Matmul::IterateBatch", "matrixStrideC is reserved: 0 (AscendC reference)");
+    matmul_inner::check_gathered(config.bmmOutMode, state_.cut, batch_out_);
     vnpu::BatchCall call;
     call.count_a = static_cast<int32_t>(a);
     call.count_b = static_cast<int32_t>(b);
@@ -338,7 +341,7 @@ class MatmulImpl {
   }
 
   vnpu::Matmul state_;
-  int32_t batch_a_ = 0, batch_b_ = 0;
+  int32_t batch_a_ = 0, batch_b_ = 0, batch_out_ = 1;
 };
 
 // Matmul of kernels for both kinds of cores, as lib/matmul_intf.h names it: batches are asked for with their numbers.

@@ -22,7 +22,8 @@ enum IterateMode : uint8_t {
   ITERATE_MODE_N_BATCH = 8,
   ITERATE_MODE_DEFAULT = 255,
 };
-enum class BatchOutMode { SINGLE_BATCH = 0, MULTI_BATCH, DEFAULT };
+// How many matrices of a batch leave L0C at once: the page says reserved, the values are those of asc-devkit's header.
+enum BatchOutMode { SINGLE_BATCH = 0, MULTI_BATCH, DYNAMIC };
 
 template <TPosition POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false,
           LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false, TPosition SRCPOS = TPosition::GM>

@@ -72,12 +72,11 @@ constexpr bool covers_format(CubeFormat f, bool result) {
 // enVecND2NZ changes nothing on architecture 2201: CANN's Matmul asks for it only where copies go through UB
 // (MatmulFeatureTrait::IsNeedUB).
 constexpr const char* refused(const MatmulConfig& c) {
-  return c.intraBlockPartSum                          ? "intraBlockPartSum is not covered"
-         : c.isPartialOutput && !c.doMultiDataLoad    ? "isPartialOutput is for MDL (AscendC reference)"
-         : c.isCO1Shared                              ? "isCO1Shared does not exist on architecture 2201"
-         : c.enableRelu                               ? "enableRelu does not exist on architecture 2201"
-         : c.bmmOutMode != BatchOutMode::SINGLE_BATCH ? "bmmOutMode is reserved (AscendC reference)"
-                                                      : nullptr;
+  return c.intraBlockPartSum                       ? "intraBlockPartSum is not covered"
+         : c.isPartialOutput && !c.doMultiDataLoad ? "isPartialOutput is for MDL (AscendC reference)"
+         : c.isCO1Shared                           ? "isCO1Shared does not exist on architecture 2201"
+         : c.enableRelu                            ? "enableRelu does not exist on architecture 2201"
+                                                   : nullptr;
 }
 
 constexpr vnpu::BatchLayout batches_of(LayoutMode mode) {
@@ -116,6 +115,19 @@ constexpr const char* refused_batch(const MatmulConfig& c) {
          : c.batchMode == BatchMode::SINGLE_LARGE_THAN_L1 && !c.isBiasBatch
              ? "isBiasBatch = false is not for SINGLE_LARGE_THAN_L1 (AscendC reference)"
              : nullptr;
+}
+
+// Of BatchOutMode::MULTI_BATCH and DYNAMIC, `at_once` matrices of C wait side by side in L0C and leave together: each
+// has to be one base block (asc-devkit, batch_scheduler_base.h). Here they leave one by one, to the same places.
+ASCENDC_INLINE void check_gathered(BatchOutMode mode, const vnpu::MatmulCut& cut, int32_t at_once) {
+  if (mode == BatchOutMode::SINGLE_BATCH || (mode == BatchOutMode::DYNAMIC && at_once <= 1)) return;
+  constexpr int64_t l0c = 131072;
+  if (cut.m > cut.base_m || cut.n > cut.base_n)
+    vnpu::misuse("Matmul::IterateBatch",
+                 "with BatchOutMode::MULTI_BATCH, or DYNAMIC and SetNBatchOutNum above 1, a matrix of C has to be one "
+                 "base block: what lies beyond baseM x baseN is not computed, or goes to another matrix's place");
+  if (at_once < 1 || int64_t(at_once) * cut.base_m * cut.base_n * 4 * (cut.buffers_c > 1 ? 2 : 1) > l0c)
+    vnpu::misuse("Matmul::SetNBatchOutNum", "as many blocks of baseM x baseN as leave at once have to fit in L0C");
 }
 
 ASCENDC_INLINE vnpu::MatmulCut cut_of(const TCubeTiling& t) {
