@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..nouns.case import DTYPES, Case
 from ..nouns.operator import Operator, Pair, Signature
 from ..sources.kernels import parameters_of, template_parameters
+from ..sources.texts import INCLUDE, KERNEL_SOURCES
 from .constants import asked_for, tiling_constants
 from .host import TilingResult, TilingStruct, dtype_column
 from .plain_structs import plain_structs
@@ -161,9 +162,17 @@ def _declare(struct: TilingStruct) -> list[str]:
     return lines
 
 
-def _without_own(structs: Sequence[TilingStruct], sources: Iterable[str]) -> list[TilingStruct]:
-    """Those the kernel doesn't define itself, as one does that registers a structure of C++."""
-    texts = list(sources)
+def _without_own(structs: Sequence[TilingStruct], files: Mapping[str, str], main: str) -> list[TilingStruct]:
+    """Those the kernel doesn't define itself, as one does that registers a structure of C++.
+
+    Another kernel's source that is at hand because a header beside it is included says nothing of this kernel.
+    """
+    told = {PurePosixPath(name).name for text in files.values() for name in INCLUDE.findall(text)}
+    texts = [
+        text
+        for path, text in files.items()
+        if path == main or PurePosixPath(path).suffix not in KERNEL_SOURCES or PurePosixPath(path).name in told
+    ]
     if not any("REGISTER_TILING_DEFAULT" in text for text in texts):
         return list(structs)
     own = {name for text in texts for name in _STRUCT.findall(text)}
@@ -300,7 +309,7 @@ def kernel_unit(
     entry = f"{operator.entry}_{key}_tilingkey"
     if signature is not None:
         head += _macros(signature, dtype_column(signature, case.inputs, case.outputs), operator.kernel_options)
-    known = _without_own(structs, pair.kernel.values())
+    known = _without_own(structs, pair.kernel, operator.kernel_main)
     by_values = signature is not None and any(p.value_depend for p in signature.inputs)
     constant = tiling is not None and asked_for(pair.kernel.values()) and not by_values
     head += [TILING_MACROS, *([] if constant else [_RESERVED]), *_tiling_classes(known, key)]

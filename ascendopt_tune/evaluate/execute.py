@@ -22,7 +22,7 @@ from ..errors import CaseError, DeviceError
 from ..nouns.case import AttrValue, Case
 from ..nouns.chip import WARM, load_chip
 from ..nouns.operator import Operator
-from ..sources.by_value import ByValue, by_value
+from ..sources.by_value import ByValue, by_value, takes_value
 from .protocol import GateTrial, Launchable, load_arrays
 
 _FILL, _OTHER_FILL = 0xFF, 0x4B  # bytes of local memory that nobody wrote: NaN and -1; then large and positive
@@ -274,13 +274,17 @@ def parameter_order(
     """
     assert operator.direct is not None
     order: list[str | ByValue] = []
+    files = operator.baseline.kernel
     for name, c_type in operator.direct.parameters:
+        if name in names[0] and takes_value(c_type, files.values()):
+            hint = f"Give its value: --attr {name}=..., of a struct the fields in their order."
+            raise CaseError(f"{operator.entry} takes {name} by value ({c_type}); an input of that name is given.", hint)
         if name in names[0] or name in names[1] or name == "workspace":
             order.append(name)
         elif name in attrs and attrs[name] == 0 and (c_type.endswith("*") or c_type.split()[-1:] == ["GM_ADDR"]):
             order.append(ctypes.c_uint64(0))
         elif name in attrs:
-            order.append(by_value(name, c_type, attrs[name], operator.baseline.kernel.values()))
+            order.append(by_value(name, c_type, attrs[name], files.values()))
         else:
             raise CaseError(f"{operator.entry} needs {name}.", "Give it as an input, an output or an attribute.")
     return order

@@ -1,4 +1,4 @@
-"""What a kernel takes by value: a number, or a plain struct of numbers that one of its own files defines.
+"""What a kernel takes by value: a number, or a plain struct of numbers, its own files' or the toolkit's TCubeTiling.
 
 Programs that launch a kernel with ``<<<>>>`` often hand it its tiling data like that.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import CaseError
@@ -22,6 +24,9 @@ NUMBERS: dict[str, type[ctypes._SimpleCData[Any]]] = {
 }  # fmt: skip
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FIELD = re.compile(r"([\w:][\w:\s]*?)\s*\b(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*(?:=[^;]*|\{[^;{}]*\})?")
+
+#: The toolkit's own struct of a Matmul's tiling: FIELD(name) for each of its numbers.
+_CUBE_TILING = Path(__file__).parents[1] / "vnpu" / "include" / "kernel_tiling" / "cube_tiling_data.h"
 
 ByValue: TypeAlias = "ctypes._SimpleCData[Any] | ctypes.Structure"
 
@@ -41,8 +46,8 @@ def by_value(name: str, c_type: str, value: AttrValue, texts: Iterable[str]) -> 
     if fields is None:
         raise CaseError(
             f"parameter {name} has type {c_type}, which can't be passed by value.",
-            f"Types that can: {', '.join(NUMBERS)}, structs of these that the kernel's own files define, and 0 for a "
-            "pointer that is null.",
+            f"Types that can: {', '.join(NUMBERS)}, structs of these that the kernel's own files define, TCubeTiling, "
+            "and 0 for a pointer that is null.",
         )
     listed = value if isinstance(value, tuple) else (value,)
     wanted = sum(count or 1 for _, _, count in fields)
@@ -62,6 +67,12 @@ def by_value(name: str, c_type: str, value: AttrValue, texts: Iterable[str]) -> 
     return made
 
 
+def takes_value(c_type: str, texts: Iterable[str]) -> bool:
+    """Is a parameter of that type a number or a struct, so that it can't be the address of a tensor?"""
+    plain = _plain(c_type)
+    return plain in NUMBERS or _fields(plain, texts) is not None
+
+
 def _plain(c_type: str) -> str:
     words = (word for word in c_type.replace("&", " ").split() if word not in ("const", "struct"))
     return " ".join(words).rpartition("::")[2]
@@ -78,6 +89,8 @@ def _fields(name: str, texts: Iterable[str]) -> list[tuple[str, type[ctypes._Sim
             _COMMENT.sub(" ", text),
         )
     ]
+    if not bodies and name == "TCubeTiling":
+        return [(field, ctypes.c_int32, 0) for field in _cube_tiling()]
     if len(set(bodies)) != 1:
         return None
     fields = []
@@ -91,3 +104,8 @@ def _fields(name: str, texts: Iterable[str]) -> list[tuple[str, type[ctypes._Sim
                 return None
             fields.append((found[2], kind, int(found[3] or 0)))
     return fields or None
+
+
+@cache
+def _cube_tiling() -> tuple[str, ...]:
+    return tuple(re.findall(r"^  FIELD\((\w+)\)", _CUBE_TILING.read_text(encoding="utf-8"), re.MULTILINE))

@@ -14,7 +14,9 @@ from .conditions import unused_branches
 from .several import plain
 from .texts import COMMENT, KERNEL_SOURCES, NUMBER, read
 
-_ENTRY = re.compile(r"__global__(?:\s+|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\(")
+_ENTRY = re.compile(
+    r"__global__(?:\s+|__mix__\s*\(\s*\d\s*,\s*\d\s*\)|__\w+__|\[\w+\]|__attribute__\(\(.*?\)\))*\s*void\s+(\w+)\s*\("
+)
 _KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+(?:\s*,\s*\w+)*)\)(.*__global__.*)$", re.MULTILINE)
 
 
@@ -70,7 +72,7 @@ def parameters_of(
         )
     found = []
     for part in listed.split(",") if listed.strip() not in ("", "void") else []:
-        words = re.findall(r"\w+|\*", part.partition("=")[0])
+        words = re.findall(r"\w+(?:::\w+)*|\*", part.partition("=")[0])
         words = [w for w in words if not w.startswith("__")]  # address qualifiers
         words[:-1] = [dict(zip(names, arguments, strict=False)).get(w, w) for w in words[:-1]]
         found.append((words[-1], " ".join(words[:-1])))

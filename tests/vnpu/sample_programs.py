@@ -33,13 +33,17 @@ HEAD = "#define main aot_host_main\n#define AOT_HOST_LAUNCH(...) ((void)0)\n#inc
 
 @dataclass(frozen=True)
 class Sample:
-    """``scenario``: its SCENARIO_NUM; ``make``, ``check``: for its scripts. ``hazards``: what it forgot to order."""
+    """``scenario``: its SCENARIO_NUM; ``make``, ``check``: for its scripts. ``hazards``: what it forgot to order.
+
+    ``defines``: macros of its build files.
+    """
 
     folder: str
     scenario: int = 0
     make: tuple[str, ...] = ()
     check: tuple[str, ...] = ()
     hazards: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -93,7 +97,8 @@ def run(sample: Sample, checkout: Path, work: Path, more: Sequence[str] = ()) ->
     folder = checkout / EXAMPLES / sample.folder
     for name in ("input", "output"):
         (work / name).mkdir()
-    build(folder, work, (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else (), more)
+    defines = (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else ()
+    build(folder, work, (*defines, *sample.defines), more)
     fill = [sys.executable, "-c", SEEDED, str(folder / "scripts/gen_data.py"), *sample.make]
     subprocess.run(fill, cwd=work, check=True, capture_output=True)
     environment = {**os.environ, "AOT_BINARY": str(work / "kernels.o"), "AOT_REPORTS": str(work / "reports")}

@@ -14,8 +14,11 @@ from ascendopt_tune.settings import settings
 
 FILES = ("output/output.bin", "output/golden.bin")
 MOVES, OUT = "03_basic_api/00_data_movement/data_copy_gm2l1", "03_basic_api/00_data_movement/data_copy_l0c2gm"
+SHARED = "04_advanced_api/00_matmul/matmul_ibshareAB"
 #: The words of a requantization go to the Fixpipe buffer and are read there by the same pipe.
 WORDS = ("PipeBarrier<PIPE_FIX>",)
+#: Both vector cores of the group clear all of C.
+CLEARED = ("CrossCoreSetFlag / CrossCoreWaitFlag between the cores of the group",)
 TABLE = [
     Sample("00_introduction/02_matrix/matmul_basic_api"),
     Sample("03_basic_api/03_matrix_compute/batch_matmul"),
@@ -29,6 +32,7 @@ TABLE = [
         Sample(OUT, n, (f"-scenarioNum={n}",), (f"-scenarioNum={n}", *FILES), WORDS if n in (2, 4, 6) else ())
         for n in range(1, 7)
     ),
+    *(Sample(SHARED, n, hazards=CLEARED if n == 2 else (), defines=("-DCYCLENUMS=1",)) for n in (1, 2)),
 ]
 
 

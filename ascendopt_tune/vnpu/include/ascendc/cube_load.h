@@ -87,6 +87,29 @@ constexpr bool is_loaded_type() {
 ASCENDC_INLINE vnpu::TileLoad tile_load(const LoadData2DParams& p) {
   return {p.startIndex, p.repeatTimes, p.srcStride, p.dstGap, p.ifTranspose, p.addrMode != 0};
 }
+
+// GM -> UB, a copy for each block of columns (AscendC reference, DataCopy from GM to UB with ND2NZ: made of other
+// copies). Covered is what its page and CANN's header (DataCopyGM2UBSingleImpl) both say.
+template <typename T>
+ASCENDC_INLINE void rows_to_local_tiles(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
+  constexpr uint32_t c0 = 32 / sizeof(T), most = 255;
+  const bool one = p.ndNum == 1 && p.dstNzNStride == 1 && p.srcNdMatrixStride == 0 && p.dstNzMatrixStride == 0;
+  if (!one || sizeof(T) > 2 || (p.nValue > most && p.srcDValue != p.dValue))
+    vnpu::unsupported("DataCopy",
+                      "with Nd2NzParams to the Unified Buffer: one matrix of elements of 1 or 2 bytes, dstNzNStride 1, "
+                      "strides of matrices 0, and at most 255 rows where srcDValue isn't dValue; of others the page "
+                      "and CANN's header say different things");
+  for (uint32_t column = 0; column < p.dValue; column += c0) {
+    const uint32_t wide = column + c0 < p.dValue ? c0 : p.dValue - column;
+    for (uint32_t row = 0; row < p.nValue; row += most) {
+      const uint32_t rows = row + most < p.nValue ? most : p.nValue - row;
+      const DataCopyExtParams shape(static_cast<uint16_t>(rows), wide * sizeof(T), (p.srcDValue - wide) * sizeof(T), 0,
+                                    0);
+      DataCopyPad(dst[column * p.dstNzC0Stride + row * c0], src[uint64_t(row) * p.dValue + column], shape,
+                  DataCopyPadExtParams<T>{});
+    }
+  }
+}
 }  // namespace detail
 
 // ---- GM -> L1, rows become tiles; of int4b_t bytes are counted, as the device moves bytes ----
@@ -108,8 +131,11 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   s.column_stride = p.dstNzC0Stride * uint64_t(32);
   s.tiled_matrix_stride = p.dstNzMatrixStride * sizeof(T);
   s.cached = src.IsCached();
+  if (detail::memory_of(dst.position()) == vnpu::Memory::UB) {
+    if constexpr (!vnpu::is_half_byte<T>) return detail::rows_to_local_tiles(dst, src, p);
+  }
   if (detail::memory_of(dst.position()) != vnpu::Memory::L1)
-    vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1");
+    vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1 or in the Unified Buffer");
   vnpu::copy_rows_to_tiles(dst.pointer(), src.pointer(), s, "DataCopy");
 }
 

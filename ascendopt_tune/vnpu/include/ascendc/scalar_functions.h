@@ -146,3 +146,8 @@ ASCENDC_INLINE T ReadGmByPassDCache(T* addr) {
 
 // The device compiler's own name of it.
 ASCENDC_INLINE int64_t clz(uint64_t x) { return AscendC::CountLeadingZero(x); }
+
+// Of CANN's compiler: bytes of tiling data to the stack (asc-devkit, generate_tiling_code.py).
+ASCENDC_INLINE void copy_data_align64(uint8_t* dst, const uint8_t* src, size_t size) {
+  __builtin_memcpy(dst, src, size);
+}
