@@ -146,15 +146,17 @@ def _macros(signature: Signature, column: int, options: Sequence[str]) -> list[s
 
 
 #: Structures that the toolkit's own header has for both sides.
-_OWN_STRUCTS = dict.fromkeys(
-    ("TCubeTiling", "SoftMaxTiling", "ConfusionTransposeTiling", "TopkTiling"), "kernel_tiling/kernel_tiling.h"
-)
+_OWN_STRUCTS = {
+    "TCubeTiling", "SoftMaxTiling", "ConfusionTransposeTiling", "TopkTiling", "LayerNormTiling",
+    "LayerNormSeparateTiling", "LayerNormGradTiling", "LayerNormGradBetaTiling", "BatchNormTiling", "DeepNormTiling",
+    "GroupNormTiling", "RmsNormTiling",
+}  # fmt: skip
 
 
 def _declare(struct: TilingStruct) -> list[str]:
     """The kernel-side class: same fields, same order, the host's padding already among them."""
     if struct.name in _OWN_STRUCTS:
-        return [f'#include "{_OWN_STRUCTS[struct.name]}"']
+        return ['#include "kernel_tiling/kernel_tiling.h"']
     lines = [f"struct alignas(8) {struct.name} {{"]
     for f in struct.fields:
         lines.append(f"  {f.struct or f.c_type} {f.name}{f'[{f.count}]' if f.count else ''};")

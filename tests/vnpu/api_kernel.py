@@ -21,7 +21,7 @@ from ascendopt_tune.device.acl import Acl
 Array = npt.NDArray[Any]
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
-PARAMS = 24
+PARAMS = 48
 #: Local memory as kernels/api_kernel.h divides it: bytes for input and for output.
 INPUT_BYTES, OUTPUT_BYTES = 65536, 65536
 DTYPES = {

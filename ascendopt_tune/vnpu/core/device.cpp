@@ -109,6 +109,7 @@ void set_mask_mode(bool counter) {
   core().counter_mode = counter;
   core().scalar(ScalarKind::Cycle);
 }
+void set_saturating(bool on) { core().saturating = on; }
 void reset_mask() {
   core().mask[0] = core().mask[1] = ~0ull;
   core().scalar(ScalarKind::Cycle);

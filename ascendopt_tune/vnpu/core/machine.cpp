@@ -123,6 +123,10 @@ void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, s
 void Core::issue(Pipe pipe, const char* api, const void* pc, const Work& work, const Access* accesses, size_t n,
                  const Transfer* transfer) {
   if (detached && !detached->step()) needs_turn(api, pc);
+  if (saturating && (pipe == Pipe::V || pipe == Pipe::M || pipe == Pipe::FIX))
+    throw KernelError(KernelError::kMisuse,
+                      std::string(api) + ": the mode that saturates what overflows is not covered by the virtual NPU",
+                      api, pc);
   if (transfer) (transfer->write ? trace.mte3_bytes : trace.mte2_bytes) += transfer->bytes;
   Event e;
   e.pipe = pipe;

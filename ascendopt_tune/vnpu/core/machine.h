@@ -223,6 +223,7 @@ class Core {
 
   // ---- state that instructions share ----
   uint64_t mask[2] = {~0ull, ~0ull};  // vector mask, normal mode: bit i enables lane i of a repeat
+  bool saturating = false;            // what overflows is to saturate: no instruction that computes may follow
   bool counter_mode = false;          // counter mode: mask[0] is a number of elements
   uint64_t compare_mask[2] = {0, 0};  // result of the register form of Compare
   uint64_t dequant = 0;               // DEQSCALE register (SetDeqScale)

@@ -29,6 +29,8 @@ class Composite {
     work_.units = static_cast<float>(units);
   }
   const Work& work() const { return work_; }
+  bool empty() const { return work_.heads == 0; }
+  void clear() { work_ = Work(); }
 
  private:
   Core& core_;

@@ -82,10 +82,9 @@ class AscendCUtils {
   ASCENDC_INLINE static void ResetMask() {
     if constexpr (isSetMask) vnpu::reset_mask();
   }
-  // 1: what overflows becomes an infinity, the only mode that is modelled; else it saturates.
-  ASCENDC_INLINE static void SetOverflow(uint64_t ctrlValue) {
-    if (ctrlValue != 1) vnpu::misuse("SetOverflow", "the mode that saturates is not covered by the virtual NPU");
-  }
+  // 1: what overflows becomes an infinity, the only mode that is modelled; else it saturates, which the next
+  // instruction that computes refuses.
+  ASCENDC_INLINE static void SetOverflow(uint64_t ctrlValue) { vnpu::set_saturating(ctrlValue != 1); }
   // Elements that the last GatherMask kept.
   ASCENDC_INLINE static int64_t GetRsvdCnt() { return static_cast<int64_t>(vnpu::gathered()); }
   static int32_t GetC0Count(const int32_t dtypeSize) { return DEFAULT_C0_SIZE / dtypeSize; }

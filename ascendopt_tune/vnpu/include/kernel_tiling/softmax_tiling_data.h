@@ -97,6 +97,28 @@ constexpr SoftMaxTiling cut_rows(uint32_t rows, uint32_t columns, uint32_t split
   return t;
 }
 
+// Floats of temporary memory for a row of SoftmaxFlash, the first form, and of SoftMax: with an update two rows.
+constexpr uint32_t first_flash_floats(uint32_t columns, uint32_t size, bool update) {
+  const uint32_t block = 32 / size;
+  return update ? 4 * block + 2 * columns : block + columns + kRepeatFloats;
+}
+// The same of SoftmaxGrad; `front`: the sums alone. Half is kept as floats, and the products.
+constexpr uint32_t grad_row_floats(uint32_t columns, uint32_t size, bool front) {
+  const uint32_t block = 32 / size;
+  if (size == 2) return 2 * block + 3 * columns + kRepeatFloats;
+  return (front ? 1 : 2) * block + columns + kRepeatFloats;
+}
+
+// Rows in pieces of as many as fit into `floats`, `row_floats` each.
+constexpr SoftMaxTiling row_tiling(uint32_t rows, uint32_t columns, uint32_t block, uint32_t floats,
+                                   uint32_t row_floats) {
+  if (rows == 0 || columns == 0 || row_floats == 0) return {};
+  uint32_t split = floats / row_floats;
+  if (split > rows) split = rows;
+  if (split < rows && split > kTileRows) split -= split % kTileRows;
+  return cut_rows(rows, columns, whole_groups(split, rows, columns), block);
+}
+
 // The tiling of SoftmaxFlashV2 with `floats` of temporary memory; `narrow`: one element of statistics for each row.
 constexpr SoftMaxTiling flash_tiling(uint32_t rows, uint32_t columns, uint32_t size, uint32_t statistics_size,
                                      uint32_t floats, bool basic_block, bool narrow) {

@@ -73,6 +73,8 @@ void clean_cache(const void* p, bool all);
 // ---- mask state ----
 void set_mask(uint64_t high, uint64_t low);
 void set_mask_mode(bool counter);
+// Whether what overflows saturates from now on, which nothing here computes.
+void set_saturating(bool on);
 void reset_mask();
 
 // ---- data movement ----

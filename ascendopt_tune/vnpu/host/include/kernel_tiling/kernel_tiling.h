@@ -5,10 +5,19 @@
 #include <cstdint>
 
 #include "kernel_tiling/cube_tiling_data.h"
+#include "kernel_tiling/norm_tiling_data.h"
 #include "kernel_tiling/softmax_tiling_data.h"
 #include "kernel_tiling/sort_tiling_data.h"
 
+using AscendC::tiling::BatchNormTiling;
 using AscendC::tiling::ConfusionTransposeTiling;
+using AscendC::tiling::DeepNormTiling;
+using AscendC::tiling::GroupNormTiling;
+using AscendC::tiling::LayerNormGradBetaTiling;
+using AscendC::tiling::LayerNormGradTiling;
+using AscendC::tiling::LayerNormSeparateTiling;
+using AscendC::tiling::LayerNormTiling;
+using AscendC::tiling::RmsNormTiling;
 using AscendC::tiling::SoftMaxTiling;
 using AscendC::tiling::TCubeTiling;
 using AscendC::tiling::TopkTiling;

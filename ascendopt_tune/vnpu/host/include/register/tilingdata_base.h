@@ -111,8 +111,13 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
   }                         \
   ;
 
+// A kernel's file may hold the host's part, too, behind what it includes of the kernel's; it has no registry.
+#ifdef __aicore__
+#define REGISTER_TILING_DATA_CLASS(op_type, class_name)
+#else
 #define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                              \
   [[maybe_unused]] static const bool VNPU_HOST_JOIN(g_vnpu_tiling_class_##op_type##_, __COUNTER__) = \
       ::optiling::RegisterTilingClass(#op_type, []() -> std::unique_ptr<::optiling::TilingDef> {     \
         return std::unique_ptr<::optiling::TilingDef>(new class_name());                             \
       });
+#endif

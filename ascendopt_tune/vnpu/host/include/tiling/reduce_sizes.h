@@ -7,29 +7,10 @@
 
 #include "graph/tensor.h"
 #include "graph/types.h"
+#include "kernel_tiling/reduce_pattern.h"
 #include "tiling/row_tiling.h"
 
 namespace AscendC {
-
-// Which axes are reduced (R) and which stay (A), from the outermost. AR and RA are supported.
-enum class ReducePattern : uint32_t {
-  AR = 0,
-  RA = 1,
-  R,
-  ARA,
-  ARAR,
-  ARARA,
-  ARARAR,
-  ARARARA,
-  ARARARAR,
-  ARARARARA,
-  RAR,
-  RARA,
-  RARAR,
-  RARARA,
-  RARARAR,
-  RARARARA,
-};
 
 namespace detail {
 

@@ -7,6 +7,7 @@
 
 #include "graph/tensor.h"
 #include "graph/types.h"
+#include "kernel_tiling/norm_tiling_data.h"
 #include "kernel_tiling/softmax_tiling_data.h"
 #include "register/tilingdata_base.h"
 
@@ -30,21 +31,12 @@ VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
 #undef VNPU_SOFTMAX_TILING
 #undef VNPU_FIELD
 
+#define VNPU_FIELD(type, name) TILING_DATA_FIELD_DEF(type, name);
 BEGIN_TILING_DATA_DEF(RmsNormTiling)
-TILING_DATA_FIELD_DEF(uint32_t, bLength);
-TILING_DATA_FIELD_DEF(uint32_t, sLength);
-TILING_DATA_FIELD_DEF(uint32_t, hLength);
-TILING_DATA_FIELD_DEF(uint32_t, originalHLength);
-TILING_DATA_FIELD_DEF(float, reciprocalOfHLength);
-TILING_DATA_FIELD_DEF(uint32_t, mainBshLength);
-TILING_DATA_FIELD_DEF(uint32_t, mainBsLength);
-TILING_DATA_FIELD_DEF(uint32_t, mainBsLengthAlign);
-TILING_DATA_FIELD_DEF(uint32_t, loopRound);
-TILING_DATA_FIELD_DEF(uint32_t, inputTailPos);
-TILING_DATA_FIELD_DEF(uint32_t, tailBshLength);
-TILING_DATA_FIELD_DEF(uint32_t, tailBsLength);
+VNPU_RMS_NORM_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 VNPU_REGISTER_TILING(RmsNormTiling)
+#undef VNPU_FIELD
 #undef VNPU_REGISTER_TILING
 
 }  // namespace optiling
@@ -77,14 +69,18 @@ void hand_over(const tiling::SoftMaxTiling& from, Tiling& to) {
 #undef VNPU_FIELD
 }
 
+// Pieces of as many rows as fit, each of `row_floats` floats.
+template <typename Tiling>
+void row_tiling(const Rows& rows, uint32_t type_size, uint32_t bytes, uint32_t row_floats, Tiling& tiling) {
+  if (rows.length == 0) return;
+  hand_over(tiling::detail::row_tiling(rows.count, rows.length, kRowBlockBytes / type_size, bytes / 4, row_floats),
+            tiling);
+}
+
 template <typename Tiling>
 void softmax_tiling(const ge::Shape& shape, uint32_t type_size, uint32_t bytes, Tiling& tiling) {
   const Rows rows(shape);
-  if (rows.length == 0 || type_size == 0) return;
-  uint32_t split = std::min(bytes / uint32_t(sizeof(float)) / softmax_row_floats(rows, type_size), rows.count);
-  if (split < rows.count && split > kFloatsPerBlock) split -= split % kFloatsPerBlock;
-  split = tiling::detail::whole_groups(split, rows.count, rows.length);
-  hand_over(tiling::detail::cut_rows(rows.count, rows.length, split, kRowBlockBytes / type_size), tiling);
+  if (type_size != 0) row_tiling(rows, type_size, bytes, softmax_row_floats(rows, type_size), tiling);
 }
 
 }  // namespace detail
@@ -127,21 +123,49 @@ inline bool IsBasicBlockInSoftMax(optiling::SoftMaxTiling& tiling, const uint32_
 }
 
 // SoftmaxFlash, the first form: floats for all rows, or for one (asc-devkit's numbers).
-namespace detail {
-inline uint32_t first_flash_floats(uint32_t length, uint32_t type_size, bool update) {
-  const uint32_t block = kRowBlockBytes / type_size;
-  return update ? 4 * block + 2 * length : block + length + kFloatsPerRepeat;
-}
-}  // namespace detail
 inline uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
                                           const bool /*isReuseSource*/) {
   const detail::Rows rows(srcShape);
-  return dataTypeSize == 0 ? 0 : rows.count * detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
+  return dataTypeSize == 0 ? 0
+                           : rows.count * tiling::detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
 }
 inline uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isUpdate,
                                           const bool /*isReuseSource*/) {
   const detail::Rows rows(srcShape);
-  return dataTypeSize == 0 || rows.count == 0 ? 0 : detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
+  return dataTypeSize == 0 || rows.count == 0
+             ? 0
+             : tiling::detail::first_flash_floats(rows.length, dataTypeSize, isUpdate) * 4;
+}
+
+template <typename Tiling>
+void SoftMaxFlashTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                            Tiling& softmaxFlashTiling, const bool isUpdate = false) {
+  const detail::Rows rows(srcShape);
+  if (dataTypeSize == 0) return;
+  detail::row_tiling(rows, dataTypeSize, localWorkSpaceSize,
+                     tiling::detail::first_flash_floats(rows.length, dataTypeSize, isUpdate), softmaxFlashTiling);
+}
+
+// SoftmaxGrad, and with isFront SoftmaxGradFront.
+inline uint32_t GetSoftMaxGradMaxTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront,
+                                         const bool /*isReuseSource*/) {
+  const detail::Rows rows(srcShape);
+  if (dataTypeSize == 0) return 0;
+  return rows.count * tiling::detail::grad_row_floats(rows.length, dataTypeSize, isFront) * 4;
+}
+inline uint32_t GetSoftMaxGradMinTmpSize(const TensorShape& srcShape, const uint32_t dataTypeSize, const bool isFront,
+                                         const bool /*isReuseSource*/) {
+  const detail::Rows rows(srcShape);
+  if (dataTypeSize == 0 || rows.count == 0) return 0;
+  return tiling::detail::grad_row_floats(rows.length, dataTypeSize, isFront) * 4;
+}
+template <typename Tiling>
+void SoftMaxGradTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize, const uint32_t localWorkSpaceSize,
+                           Tiling& softmaxGradTiling, const bool isFront = false) {
+  const detail::Rows rows(srcShape);
+  if (dataTypeSize == 0) return;
+  detail::row_tiling(rows, dataTypeSize, localWorkSpaceSize,
+                     tiling::detail::grad_row_floats(rows.length, dataTypeSize, isFront), softmaxGradTiling);
 }
 
 // SoftmaxFlashV2: `dataTypeSize1` is the source's, `dataTypeSize2` that of sums and maxima.
