@@ -36,6 +36,7 @@ class Sample:
     """``scenario``: its SCENARIO_NUM; ``make``, ``check``: for its scripts. ``hazards``: what it forgot to order.
 
     ``defines``: macros of its build files.
+    ``values``: of template parameters of the host function that launches.
     """
 
     folder: str
@@ -44,15 +45,16 @@ class Sample:
     check: tuple[str, ...] = ()
     hazards: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
         return self.folder.rsplit("/", 1)[1] + (f"-{self.scenario}" if self.scenario else "")
 
 
-def instances(text: str) -> str:
-    """Functions that call the templates which are launched, with the constants of the sample's own host code."""
-    constants, added = dict(CONSTANT.findall(text)), ""
+def instances(text: str, given: Sequence[tuple[str, str]] = ()) -> str:
+    """Functions that call the templates which are launched, with ``given`` and the constants of its own host code."""
+    constants, added = {**dict(CONSTANT.findall(text)), **dict(given)}, ""
     for launch in LAUNCH.finditer(text):
         if launch["values"] is None:
             continue
@@ -72,12 +74,18 @@ def _call(launch: re.Match[str]) -> str:
     return f"({made})({launch['given']});"
 
 
-def build(folder: Path, work: Path, defines: tuple[str, ...] = (), more: Sequence[str] = ()) -> None:
+def build(
+    folder: Path,
+    work: Path,
+    defines: tuple[str, ...] = (),
+    more: Sequence[str] = (),
+    values: Sequence[tuple[str, str]] = (),
+) -> None:
     """The kernels as a binary, with ``more`` options, and the program around them (direct_program.h)."""
     source, prefix = next(folder.glob("*.asc")), toolkit.virtual().prefix
     text = source.read_text()
     options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{folder}", *defines, *more]
-    kernels = HEAD + LAUNCH.sub("AOT_HOST_LAUNCH();", text) + "\n" + instances(text)
+    kernels = HEAD + LAUNCH.sub("AOT_HOST_LAUNCH();", text) + "\n" + instances(text, values)
     (work / "kernels.o").write_bytes(device().compile(kernels, source.name, options))
     head = '#include "direct_program.h"\n#include "kernel_operator.h"\n'
     (work / "program.cpp").write_text(head + LAUNCH.sub(_call, text))
@@ -98,7 +106,7 @@ def run(sample: Sample, checkout: Path, work: Path, more: Sequence[str] = ()) ->
     for name in ("input", "output"):
         (work / name).mkdir()
     defines = (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else ()
-    build(folder, work, (*defines, *sample.defines), more)
+    build(folder, work, (*defines, *sample.defines), more, sample.values)
     fill = [sys.executable, "-c", SEEDED, str(folder / "scripts/gen_data.py"), *sample.make]
     subprocess.run(fill, cwd=work, check=True, capture_output=True)
     environment = {**os.environ, "AOT_BINARY": str(work / "kernels.o"), "AOT_REPORTS": str(work / "reports")}

@@ -107,9 +107,9 @@ std::string CoreSim::waiting(const Groups& groups) const {
   return groups.name(index_) + " at " + (r.api ? r.api : "?");
 }
 
-int CoreSim::awaited() const {
-  if (next_ == trace_.records.size() || trace_.records[next_].kind != Record::kCrossWait) return -1;
-  return trace_.records[next_].id;
+std::optional<std::pair<int, int>> CoreSim::awaited() const {
+  if (next_ == trace_.records.size() || trace_.records[next_].kind != Record::kCrossWait) return {};
+  return std::pair<int, int>(receiver_of(trace_.records[next_], index_), trace_.records[next_].id);
 }
 
 bool CoreSim::idle() const {
@@ -173,7 +173,9 @@ void CoreSim::seen(const Record& r, Pipe dst, double raised, double at) {
 
 // The flag that `r` sets is there at `at`.
 void CoreSim::raise(const Record& r, double at) {
-  if (r.kind == Record::kCrossSet)
+  if (r.kind == Record::kCrossSet && scope_of(r) == Scope::Memory)
+    cross_.arrive(receiver_of(r, index_), r.id, at);
+  else if (r.kind == Record::kCrossSet)
     cross_.raise(index_, scope_of(r), r.id, at + (scope_of(r) == Scope::Kind ? chip_.sync_all : chip_.group_flag));
   else
     flag(r).push_back(at);
@@ -320,8 +322,9 @@ inline bool CoreSim::scalar_depends(const Record& r) {
 }
 
 inline bool CoreSim::scalar_awaits_cores(const Record& r) {
-  if (cross_.pending(index_, r.id) == 0) return false;
-  scalar_waits(cross_.take(index_, r.id), r, Pipe::kCount, times_.sync_all);
+  const int whose = receiver_of(r, index_);
+  if (cross_.pending(whose, r.id) == 0) return false;
+  scalar_waits(cross_.take(whose, r.id), r, Pipe::kCount, times_.sync_all);
   return true;
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bandwidth.h"
@@ -103,8 +105,8 @@ class CoreSim {
   bool through() const { return next_ == trace_.records.size() && !syncing_; }
   double scalar_time() const { return scalar_; }
   std::string waiting(const Groups& groups) const;
-  // The flag between cores that the scalar unit waits for; -1 for none.
-  int awaited() const;
+  // The flag between cores that the scalar unit waits for: who gets it, and its number.
+  std::optional<std::pair<int, int>> awaited() const;
 
  private:
   struct Queued {

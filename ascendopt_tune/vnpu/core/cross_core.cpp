@@ -210,7 +210,7 @@ class Touching {
   std::map<std::pair<int, Pipe>, Classes> of_kind_[kKinds];  // by core and pipe
 };
 
-// Cores that have flags of groups between them.
+// Cores that have flags of groups, or flags in global memory, between them.
 void compare_groups(const std::vector<const HazardTracker*>& cores, const Groups& groups, Reports& reports) {
   std::vector<Item> items;
   for (size_t c = 0; c < cores.size(); c++)
@@ -222,7 +222,7 @@ void compare_groups(const std::vector<const HazardTracker*>& cores, const Groups
   for (const Item& item : items) {
     touching.add(item, [&](const Item& other) {
       HazardReport h = report_of(other, item);
-      if (groups.group(other.core) == groups.group(item.core))
+      if (groups.mixed() && groups.group(other.core) == groups.group(item.core))
         h.missing = std::string(kWords.cross_set) + " / " + kWords.cross_wait + " between the cores of the group";
       reports.add(h);
     });
@@ -274,7 +274,8 @@ void HazardTracker::forget_overwritten() {
 std::vector<HazardReport> cross_core_hazards(const std::vector<const HazardTracker*>& cores, const Groups& groups,
                                              size_t limit) {
   Reports reports(limit);
-  groups.mixed() ? compare_groups(cores, groups, reports) : compare_intervals(cores, reports);
+  const bool in_pairs = std::any_of(cores.begin(), cores.end(), [](const HazardTracker* c) { return c->in_pairs; });
+  in_pairs || groups.mixed() ? compare_groups(cores, groups, reports) : compare_intervals(cores, reports);
   return reports.take();
 }
 

@@ -69,7 +69,7 @@ void HazardTracker::through_cache(const Access& access) {
       oldest = std::min(oldest, line.loaded);
     }
   }
-  if (!access.write) note_pieces(access, views_ ? interval_ : oldest);
+  if (!access.write) note_pieces(access, groups_ ? interval_ : oldest);
 }
 
 // A copy reads or writes what the cache may hold.
@@ -104,7 +104,7 @@ void HazardTracker::written_back(uint64_t number, const CachedLine& line) {
   AccessSite site = sites_[0][line.store - 1];
   const auto note = [&](uint64_t begin, uint64_t end, bool write, int interval) {
     site.write = write;
-    GmAccess now{begin, end,        site,  views_ ? interval_ : interval,
+    GmAccess now{begin, end,        site,  groups_ ? interval_ : interval,
                  false, issued_[0], kOpen, static_cast<int>(views.size()) - 1,
                  {}};
     now.whole_lines = true;

@@ -62,6 +62,11 @@ void cross_set(uint32_t mode, Pipe pipe, uint32_t id) {
   core().cross_set(scopes[mode], pipe, id, VNPU_PC);
 }
 void cross_wait(uint32_t id) { core().cross_wait(id, VNPU_PC); }
+void memory_wait(const void* flags, const MemoryFlags& until, const char* api) {
+  core().memory_wait(flags, until, api, VNPU_PC);
+}
+void memory_raise(const void* flag, uint32_t kind, const char* api) { core().memory_raise(flag, kind, api, VNPU_PC); }
+void store_barrier(bool global) { core().scalar(global ? ScalarKind::GmMiss : ScalarKind::LocalAccess); }
 void queue_cost() { core().scalar(ScalarKind::Queue); }
 void scalar_cost(double cycles) {
   if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");

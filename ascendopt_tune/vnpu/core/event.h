@@ -35,7 +35,8 @@ struct Event {
   const void* pc = nullptr;
   ScalarKind cost = ScalarKind::kCount;  // what the scalar unit does for it; kCount: nothing
   bool settled = false;                  // of a flag: a freed buffer's, which may stay raised (queues)
-  Scope scope = Scope::Kind;             // of a flag between cores that is set, and of a meeting
+  Scope scope = Scope::Kind;             // of a flag between cores, and of a meeting
+  uint32_t box = 0;                      // of a flag in global memory: where it lies, a number of Crossing::box
   // Of an instruction: what it touches, and unless it is the scalar unit's, what it costs its pipe.
   const Access* accesses = nullptr;
   size_t n = 0;

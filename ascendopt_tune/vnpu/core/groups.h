@@ -12,7 +12,8 @@ namespace vnpu {
 // all of the raising core's kind, for themselves (mode 0); the vector cores of its group, for themselves (mode 1);
 // those of its kind in its group, for the others of the group (mode 2). All: every core of the launch, for themselves.
 // What one core says to one: Cube, a vector core to the cube core of its group; First and Second, that to one of those.
-enum class Scope : uint8_t { Kind, Vectors, Group, All, Cube, First, Second };
+// Memory: a flag in global memory, which is for whoever takes it.
+enum class Scope : uint8_t { Kind, Vectors, Group, All, Cube, First, Second, Memory };
 
 // Cores of a launch are numbered group by group, in a group the cube core first.
 struct Groups {
@@ -77,6 +78,9 @@ struct Groups {
       if (scope == Scope::All || (kind(c) == kind(core)) == (scope != Scope::Group)) f(c);
   }
 };
+
+// A flag in global memory arrives at its box, beside the cores.
+inline int box_receiver(int box) { return -1 - box; }
 
 inline Groups groups_of(CoreKind kind, int blocks) {
   return {blocks, kind == CoreKind::Cube ? 1 : 0, kind == CoreKind::Vector ? 1 : 0};

@@ -48,7 +48,7 @@ HazardTracker::HazardTracker(int core, CoreKind kind, const Chip& chip, const Lo
       event_ids_(static_cast<int>(chip.event_ids)),
       report_(what.report),
       auto_sync_(what.auto_sync),
-      views_(what.views),
+      groups_(what.groups),
       buffers_(buffers),
       shadows_(shadows) {
   const uint32_t blocks = (bytes_ + register_bytes + kBlockBytes - 1) / kBlockBytes;
@@ -405,7 +405,7 @@ void HazardTracker::learn(const Knowledge& known) {
     for (Clock& of_pipe : known_) join(of_pipe, own->clock);
     interval_ = std::max(interval_, own->barrier);
   }
-  if (!views_) return;
+  if (!report_) return;
   knows_.add(known);
   views.push_back(knows_);
 }

@@ -53,7 +53,7 @@ class HazardTracker {
   static constexpr size_t kMaxReports = 16;  // per core; one missing flag repeats in every iteration
   struct What {
     bool report, auto_sync;
-    bool views;  // cores don't only meet all at once: what each knows of the others is kept
+    bool groups;  // cores don't only meet all at once
   };
   // `map`: what lies in local memory, and `register_bytes` behind it stand for registers: between instructions of one
   // pipe they are never a hazard. `buffers` handed out, offset -> bytes, are looked at when a report names one.
@@ -119,7 +119,8 @@ class HazardTracker {
   };
   static constexpr int kOpen = 0x7fffffff;
   std::vector<GmAccess> gm_accesses;
-  std::vector<Knowledge> views{{}};  // without What::views, the empty one alone
+  std::vector<Knowledge> views{{}};  // without What::report, the empty one alone
+  bool in_pairs = false;             // the core has raised flags in global memory, or waited for some
   // The data cache writes the line at `canonical` back, or all lines, and forgets them.
   void write_back(uint64_t canonical);
   void write_all_back();
@@ -186,7 +187,7 @@ class HazardTracker {
   uint8_t* base_;
   uint32_t bytes_;
   int event_ids_;
-  bool report_, auto_sync_, views_;
+  bool report_, auto_sync_, groups_;
   const std::map<uint32_t, uint32_t>* buffers_;
   Clock issued_{};                     // instructions issued per pipe
   std::array<Clock, kPipes> known_{};  // known_[p][q]: instructions of q that p's next one is ordered after

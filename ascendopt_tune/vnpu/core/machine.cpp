@@ -65,8 +65,8 @@ Core::Core(const Groups& groups, int index, Crossing& crossing, const Chip& chip
       options(options),
       map(chip, kind),
       local_(memory.reset(map.bytes(), options.fill, options.keep)),
-      hazards(index, kind, chip, map, local_, kRegisterBytes,
-              {options.hazards, options.auto_sync, options.hazards && groups.mixed()}, &buffers_, memory.shadows),
+      hazards(index, kind, chip, map, local_, kRegisterBytes, {options.hazards, options.auto_sync, groups.mixed()},
+              &buffers_, memory.shadows),
       unwritten(local_, map.bytes(), options.hazards),
       crossing_(crossing),
       crossed_(chip.cross_flags),
@@ -171,7 +171,7 @@ void Core::time(const Event& e) {
     r.epoch = hazards.epoch();
     r.work = trace.works.number(*e.work);
   } else {
-    r.epoch = static_cast<uint32_t>(e.scope);
+    r.epoch = static_cast<uint32_t>(e.scope) | e.box << 8;
   }
   if (e.transfer) {
     r.transfer = static_cast<int32_t>(trace.transfers.size());

@@ -134,6 +134,9 @@ class Core {
   void sync_by_counters(const void* global, const void* local, uint32_t used, const void* pc);
   void cross_set(Scope scope, Pipe pipe, uint32_t id, const void* pc);  // of an id the low bits count
   void cross_wait(uint32_t id, const void* pc);
+  // Of flags in global memory, see vnpu/device.h.
+  void memory_wait(const void* flags, const MemoryFlags& until, const char* api, const void* pc);
+  void memory_raise(const void* flag, uint32_t kind, const char* api, const void* pc);
   // Of a vector core in a group: its cube core does this, when it serves; and has answered.
   void call_cube(std::function<void()> run, const void* pc);
   // Of a call that the first vector core of a group makes for all: the others say that they have come so far, and the
@@ -260,6 +263,7 @@ class Core {
   std::map<const Allocation*, std::array<uint64_t, 2>> slack;
   bool asked_clock = false;      // the kernel has read the system counter
   bool divided_by_zero = false;  // see division.h
+  std::string looks_for;         // what it waits for in global memory, a sentence
   Detached* detached = nullptr;  // while it runs beside other cores
 
   Trace trace;

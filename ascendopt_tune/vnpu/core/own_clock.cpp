@@ -17,8 +17,9 @@ double OwnClock::now() {
       traffic_.step(&core_);
     else if (core_.at_sync(Scope::Kind) || core_.at_sync(Scope::All))  // the others are there at the same time
       core_.leave_sync(core_.sync_time() + chip_.sync_all);
-    else if (core_.awaited() >= 0)  // the others have raised it, where the core itself hasn't
-      cross_.pending(0, core_.awaited()) > 0 ? void() : cross_.arrive(0, core_.awaited(), core_.scalar_time());
+    else if (const auto flag = core_.awaited())  // the others have raised it, where the core itself hasn't
+      cross_.pending(flag->first, flag->second) > 0 ? void()
+                                                    : cross_.arrive(flag->first, flag->second, core_.scalar_time());
     else if (!cross_.news())
       break;  // it waits for what never happens: the launch ends with that
     core_.advance(traffic_.arrivals());

@@ -78,6 +78,7 @@ KernelError* stuck(Fibers& fibers, const Task& task) {
            (task.groups.mixed() ? ", for which " + task.groups.name(core) + " waits," : "") + " was reached by " +
            std::to_string(there) + " of " + std::to_string(all) +
            " cores, the others have returned or wait for something else: the waiting cores would wait for ever";
+  if (f.flag == kLook) text = f.core->looks_for + ", and no core changes it any more: it would wait for ever";
   f.error = std::make_unique<KernelError>(KernelError::kDeadlock, text, waits, nullptr);
   return f.error.get();
 }

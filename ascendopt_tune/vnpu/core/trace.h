@@ -70,7 +70,8 @@ struct Record {
   Pipe pipe = Pipe::S;
   Pipe src = Pipe::S;
   uint8_t id = 0;
-  uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1; kSyncAll, kCrossSet: the Scope
+  uint32_t epoch = 0;         // kInstr: number of this instruction on its pipe, from 1; kSyncAll, kCross...: the Scope,
+                              // and from bit 8 on the number of a flag in global memory
   uint32_t scalar = 0;        // scalar work since the previous record, a number of Trace::scalars
   uint32_t work = 0;          // a number of Trace::works
   int32_t transfer = -1;      // index into Trace::transfers
@@ -79,7 +80,11 @@ struct Record {
   const void* pc = nullptr;   // return address in the kernel, resolved to file and line when a report needs it
 };
 
-inline Scope scope_of(const Record& r) { return static_cast<Scope>(r.epoch); }
+inline Scope scope_of(const Record& r) { return static_cast<Scope>(r.epoch & 0xff); }
+// Who gets a flag between cores that core `index` waits for, as CrossFlags numbers them.
+inline int receiver_of(const Record& r, int index) {
+  return scope_of(r) == Scope::Memory ? box_receiver(static_cast<int>(r.epoch >> 8)) : index;
+}
 
 struct Trace {
   std::vector<Record> records;

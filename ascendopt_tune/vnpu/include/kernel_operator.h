@@ -16,6 +16,7 @@
 #include "ascendc/vec_compare.h"
 #include "ascendc/vec_mask.h"
 #include "ascendc/vec_copy.h"
+#include "ascendc/core_flags.h"
 #include "ascendc/vec_reduce.h"
 #include "ascendc/vec_gather.h"
 #include "ascendc/vec_transpose.h"

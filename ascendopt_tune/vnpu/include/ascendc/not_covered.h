@@ -42,12 +42,6 @@ VNPU_NOT_COVERED(GetHcclContext, "hccl")
 VNPU_NOT_COVERED(SetHcclContext, "hccl")
 
 // Synchronization and system.
-VNPU_NOT_COVERED(IBSet, "sync")
-VNPU_NOT_COVERED(IBWait, "sync")
-VNPU_NOT_COVERED(NotifyNextBlock, "sync")
-VNPU_NOT_COVERED(WaitPreBlock, "sync")
-VNPU_NOT_COVERED(InitDetermineComputeWorkspace, "sync")
-VNPU_NOT_COVERED(DataSyncBarrier, "sync")
 VNPU_NOT_COVERED(GetArchVersion, "system")
 VNPU_NOT_COVERED(GetProgramCounter, "system")
 VNPU_NOT_COVERED(MetricsProfStart, "system")

@@ -50,7 +50,19 @@ void sync_by_counters(const void* global, const void* local, uint32_t used);
 // CrossCoreSetFlag, with its mode, and CrossCoreWaitFlag.
 void cross_set(uint32_t mode, Pipe pipe, uint32_t id);
 void cross_wait(uint32_t id);
-void queue_cost();  // bookkeeping of one queue operation on the scalar unit
+// Flags that cores keep in global memory, words 32 bytes apart, which a core on the device reads until they are what it
+// waits for: the first `set` of `number` hold `value`, and the others 0. Who waits knows then what the core had done
+// that has raised flag `of` of that kind, if one has since somebody waited for it. The access to the flags is the
+// caller's.
+struct MemoryFlags {
+  uint32_t number = 1, set = 0;
+  int32_t value = 0;
+  uint32_t of = 0, kind = 0;
+};
+void memory_wait(const void* flags, const MemoryFlags& until, const char* api);
+void memory_raise(const void* flag, uint32_t kind, const char* api);  // behind what MTE3 has been given
+void store_barrier(bool global);  // the scalar unit waits until what it has stored, to global memory or not, is there
+void queue_cost();                // bookkeeping of one queue operation on the scalar unit
 void scalar_cost(double cycles);
 // Ticks of the system counter since this core began, modelled.
 int64_t system_counter();
