@@ -39,8 +39,11 @@ _CLASSES = {
     "TQueBind": "TQueBind<TPosition::VECIN, TPosition::VECOUT, 1>",
     "TBuf": "TBuf<TPosition::VECCALC>",
     "TBufPool": "TBufPool<TPosition::VECCALC>",
+    "LocalMemAllocator": "LocalMemAllocator<Hardware::UB>",
     "TensorDesc": "TensorDesc<float>",
 }
+#: Pages that are called otherwise than what they are about.
+_CALLED = {"SetSysWorkSpace": "SetSysWorkspace"}
 
 
 _HEAD = """\
@@ -60,7 +63,8 @@ architectures only.
 * **not covered**: a kernel that calls it doesn't build, and the message names the API.
 * **not on 2201**: the documentation lists it for other architectures only; a kernel that calls it doesn't build.
 
-The C API (`asc_*`), SIMT and AI CPU chapters are other programming models; none of them is covered.
+The C API (`asc_*`), SIMT and AI CPU chapters are other programming models; none of them is covered, but for the little
+of `c_api/asc_simd.h` that operators call beside the API below.
 
 ## In kernels
 """
@@ -164,7 +168,7 @@ def declared(names: Iterable[Api]) -> set[Api]:
                 lines.append(f"struct probe_{i} : {_MATMUL} {{ using {_MATMUL}::{a.name}; }};")
             else:
                 space = "AscendC::" if form == "in_namespace" else "::"
-                lines.append(f"namespace probe_{i} {{ using {space}{a.name}; }}")
+                lines.append(f"namespace probe_{i} {{ using {space}{_CALLED.get(a.name, a.name)}; }}")
         first = head.count("\n") + 1
         wrong = _lines_in_error(head + "\n".join(lines) + "\n")
         missing -= {a for i, a in enumerate(left) if first + i not in wrong}

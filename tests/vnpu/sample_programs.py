@@ -22,6 +22,8 @@ LAUNCH = re.compile(
     r"\b(?P<kernel>\w+)(?:\s*<(?P<values>[\w\s,]+)>)?\s*<<<(?!>>>)(?P<blocks>[^;{}]*?),[^,;{}]*,\s*(?P<stream>\w+)\s*>>>\s*"
     r"\((?P<given>[^;]*?)\);"
 )
+#: The host's, which binaries of kernels have nothing of.
+REGISTRATION = re.compile(r"^REGISTER_TILING_DATA_CLASS\(.*?\);?$", re.MULTILINE)
 CONSTANT = re.compile(r"constexpr\s+(?:static\s+)?u?int\d+_t\s+(\w+)\s*=\s*(\d+);")
 #: Runs a script of numpy's with the same random numbers every time.
 SEEDED = """import numpy, runpy, sys
@@ -85,7 +87,7 @@ def build(
     source, prefix = next(folder.glob("*.asc")), toolkit.virtual().prefix
     text = source.read_text()
     options = ["--cce-auto-sync=off", "--npu-arch=dav-2201", f"-I{folder}", *defines, *more]
-    kernels = HEAD + LAUNCH.sub("AOT_HOST_LAUNCH();", text) + "\n" + instances(text, values)
+    kernels = HEAD + REGISTRATION.sub("", LAUNCH.sub("AOT_HOST_LAUNCH();", text)) + "\n" + instances(text, values)
     (work / "kernels.o").write_bytes(device().compile(kernels, source.name, options))
     head = '#include "direct_program.h"\n#include "kernel_operator.h"\n'
     (work / "program.cpp").write_text(head + LAUNCH.sub(_call, text))
@@ -105,15 +107,18 @@ def run(sample: Sample, checkout: Path, work: Path, more: Sequence[str] = ()) ->
     folder = checkout / EXAMPLES / sample.folder
     for name in ("input", "output"):
         (work / name).mkdir()
-    defines = (f"-DSCENARIO_NUM={sample.scenario}",) if sample.scenario else ()
+    defines = tuple(f"-D{name}={sample.scenario}" for name in ("SCENARIO_NUM", "SCENARIO") if sample.scenario)
     build(folder, work, (*defines, *sample.defines), more, sample.values)
     fill = [sys.executable, "-c", SEEDED, str(folder / "scripts/gen_data.py"), *sample.make]
     subprocess.run(fill, cwd=work, check=True, capture_output=True)
     environment = {**os.environ, "AOT_BINARY": str(work / "kernels.o"), "AOT_REPORTS": str(work / "reports")}
     done = subprocess.run([str(work / "program")], cwd=work, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    verify = next((folder / "scripts").glob("verify*.py"), None)
+    if verify is None:  # the program judges itself
+        assert "test pass!" in done.stdout, done.stdout[-400:]
+        return [json.loads(line) for line in (work / "reports").read_text().splitlines()]
     assert (work / "output/output.bin").stat().st_size == (work / "output/golden.bin").stat().st_size
-    verify = next((folder / "scripts").glob("verify*.py"))
     command = [sys.executable, str(verify), *(sample.check or ("output/output.bin", "output/golden.bin"))]
     told = subprocess.run(command, cwd=work, capture_output=True, text=True)
     assert "pass" in told.stdout.lower(), told.stdout[-400:]

@@ -23,6 +23,7 @@ UNTESTED_NAMES = {
     "DisableDmaAtomic": "another name of SetAtomicNone",
     "ascendc_assert": "another name of assert; a sample of asc-devkit calls it",
     "InitStartBufHandle": "does nothing",
+    "SetSysWorkSpace": "what its page is called; the function is spelled otherwise, and operators call it",
     "GetIndex": "a field of TensorDesc, which the list tests read otherwise",
     "GetDataObj": "a field of TensorDesc, which the list tests read otherwise",
 }

@@ -124,6 +124,12 @@ void set_atomic_type(DType dtype) {
   core().atomic_dtype = dtype;
   core().scalar(ScalarKind::Cycle);
 }
+void get_atomic(AtomicOp* op, DType* dtype) {
+  *op = static_cast<AtomicOp>(core().atomic);
+  *dtype = core().atomic_dtype;
+  core().scalar(ScalarKind::Cycle);
+}
+PadRegister* pad_register() { return &core().pad; }
 void set_atomic(AtomicOp op, DType dtype) {
   core().atomic = static_cast<Atomic>(op);
   core().atomic_dtype = dtype;

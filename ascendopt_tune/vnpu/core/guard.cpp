@@ -85,7 +85,7 @@ bool holds_return_address(uintptr_t p, size_t bytes, const void* frame) {
 [[gnu::noinline]] void touch_device(uintptr_t p, size_t bytes, bool write, const void* pc) {
   Core& c = core_unsettled();
   const auto within = [&](const void* member) { return p - reinterpret_cast<uintptr_t>(member) < sizeof(void*); };
-  if (within(&c.user_pipe) || within(&c.system_workspace)) return;
+  if (within(&c.user_pipe) || within(&c.system_workspace) || within(&c.pad.set) || within(&c.pad.value)) return;
   const uintptr_t end = p + bytes;
   const char* api = p == referred.at ? referred.api : write ? kStore : kLoad;
   const size_t all = bytes;

@@ -256,6 +256,7 @@ class Core {
   const void* caller = nullptr;                       // the kernel's call, while an API that is made of others runs
   Atomic atomic = Atomic::None;
   DType atomic_dtype = DType::None;
+  PadRegister pad;
   MessageRoom message_room;
   void* user_pipe = nullptr;         // GetTPipePtr()
   void* system_workspace = nullptr;  // GetSysWorkSpacePtr()

@@ -130,11 +130,34 @@ ASCENDC_INLINE void add_padding(vnpu::CopyShape& s, const P& pad, uint32_t dst_g
   bool pads = s.left_pad || s.right_pad;
   s.fill = !pads ? Fill::FirstElement : pad.isPad ? Fill::Value : Fill::Random;
   std::memcpy(&s.pad_value, &pad.paddingValue, sizeof(pad.paddingValue) < 8 ? sizeof(pad.paddingValue) : 8);
+  if (pads) {
+    vnpu::PadRegister& own = *vnpu::pad_register();
+    if (pad.isPad) {
+      own.set = false;
+    } else if (own.set) {
+      s.fill = Fill::Value;
+      s.pad_value = own.value;
+    }
+  }
   uint64_t used = s.burst_bytes + (uint64_t(s.left_pad) + s.right_pad) * sizeof(T), padded = (used + 31) / 32 * 32;
   s.dst_stride = padded + uint64_t(dst_gap_blocks) * 32;
 }
 
 }  // namespace detail
+
+// The value of padding for copies that have none of their own (isPad is false), until one has.
+template <typename T, TPosition pos = TPosition::MAX>
+ASCENDC_INLINE void SetPadValue(T paddingValue) {
+  static_assert(pos == TPosition::MAX || pos == TPosition::VECIN || pos == TPosition::VECOUT,
+                "SetPadValue takes VECIN and VECOUT");
+  static_assert(sizeof(T) <= 8, "SetPadValue takes a number");
+  if (sizeof(T) == 8 && paddingValue != 0)
+    vnpu::misuse("SetPadValue", "the value of elements of 8 bytes has to be 0 (AscendC reference, DataCopyPad)");
+  vnpu::PadRegister& own = *vnpu::pad_register();
+  own = {true, 0};
+  std::memcpy(&own.value, &paddingValue, sizeof(T));
+  vnpu::scalar_cost(1);
+}
 
 // Limit of DataCopy: not the slices of several dimensions (SliceInfo).
 

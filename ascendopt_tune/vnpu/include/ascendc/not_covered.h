@@ -46,9 +46,6 @@ VNPU_NOT_COVERED(GetArchVersion, "system")
 VNPU_NOT_COVERED(GetProgramCounter, "system")
 VNPU_NOT_COVERED(MetricsProfStart, "system")
 VNPU_NOT_COVERED(MetricsProfStop, "system")
-VNPU_NOT_COVERED(SetPadValue, "data_copy")
-VNPU_NOT_COVERED(SetStoreAtomicConfig, "data_copy")
-VNPU_NOT_COVERED(GetStoreAtomicConfig, "data_copy")
 VNPU_NOT_COVERED(CheckLocalMemoryIA, "debug")
 // Of inner headers: operators name them by `using`, and call none of them.
 VNPU_NOT_COVERED(InitDump, "debug")
@@ -61,16 +58,7 @@ VNPU_NOT_COVERED(ReduceMaxCount, "vec_reduce")
 VNPU_NOT_COVERED(ReduceMinCount, "vec_reduce")
 
 // High-level APIs.
-VNPU_NOT_COVERED(Pad, "adv_compose")
-VNPU_NOT_COVERED(UnPad, "adv_compose")
-VNPU_NOT_COVERED(TransData, "adv_compose")
-VNPU_NOT_COVERED(AscendQuant, "adv_compose")
 VNPU_NOT_COVERED(SoftmaxFlashV3, "adv_compose")
-VNPU_NOT_COVERED(ReduceAll, "adv_compose")
-VNPU_NOT_COVERED(ReduceAny, "adv_compose")
-VNPU_NOT_COVERED(ReduceMean, "adv_compose")
-VNPU_NOT_COVERED(ReduceXorSum, "adv_compose")
-VNPU_NOT_COVERED(Digamma, "adv_math")
 
 // Of other architectures.
 VNPU_NOT_ON_2201(Scatter)

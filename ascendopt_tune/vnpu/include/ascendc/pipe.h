@@ -370,6 +370,10 @@ class TBuf {
 
 class TPipe {
  public:
+  // Where the memory of a position begins.
+  uint8_t* GetBaseAddr(int8_t logicPos) {
+    return static_cast<uint8_t*>(vnpu::local_base(detail::memory_of(static_cast<TPosition>(logicPos))));
+  }
   // A cube core's raises the flags of M_MTE1 that a Matmul waits for first, and takes their ids (asc-devkit,
   // kernel_tpipe_impl.h, TPipe::Init): who sets one of ids 0 to 2 by number sets it twice.
   ASCENDC_INLINE TPipe() {

@@ -1,10 +1,9 @@
 // LocalTensor and GlobalTensor: typed views of local and global memory (AscendC reference, data structures).
 #pragma once
+#include "kernel_tiling/transform_data.h"
 #include "types.h"
 
 namespace AscendC {
-
-enum class DataFormat : uint8_t { ND = 0, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_Z_3D };
 
 // What SetShapeInfo keeps beside a tensor, and high-level APIs without a shape of their own read.
 struct ShapeInfo {

@@ -67,5 +67,10 @@ ASCENDC_INLINE void ArithProgression(const LocalTensor<T>& dst, const T firstVal
   vnpu::progression(dst.operand(), vnpu::to_scalar(firstValue), vnpu::to_scalar(diffValue),
                     static_cast<uint32_t>(count));
 }
+// Its newer name.
+template <typename T>
+ASCENDC_INLINE void Arange(const LocalTensor<T>& dst, const T firstValue, const T diffValue, const int32_t count) {
+  ArithProgression(dst, firstValue, diffValue, count);
+}
 
 }  // namespace AscendC

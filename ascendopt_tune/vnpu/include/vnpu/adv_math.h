@@ -16,6 +16,7 @@ enum class Math : uint8_t {
   ClampMin,
   Cos,
   Cosh,
+  Digamma,
   Erf,
   Erfc,
   ExpTaylor,

@@ -114,6 +114,13 @@ void load_tiling(void* dst, const void* src, uint32_t bytes);
 enum class AtomicOp : uint8_t { None, Add, Max, Min };
 void set_atomic(AtomicOp op, DType dtype);
 void set_atomic_type(DType dtype);
+void get_atomic(AtomicOp* op, DType* dtype);
+// The register with the value of padding (SetPadValue); `set`: the kernel has said it since a copy had a value of its own.
+struct PadRegister {
+  bool set = false;
+  uint64_t value = 0;
+};
+PadRegister* pad_register();
 
 // ---- vector instructions ----
 // How many lanes: `count` > 0 is the count form (lanes 0..count-1, contiguous); otherwise `repeat` repeats under a

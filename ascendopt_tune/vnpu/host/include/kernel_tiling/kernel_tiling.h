@@ -8,6 +8,7 @@
 #include "kernel_tiling/norm_tiling_data.h"
 #include "kernel_tiling/softmax_tiling_data.h"
 #include "kernel_tiling/sort_tiling_data.h"
+#include "kernel_tiling/transform_data.h"
 
 using AscendC::tiling::BatchNormTiling;
 using AscendC::tiling::ConfusionTransposeTiling;
@@ -17,10 +18,12 @@ using AscendC::tiling::LayerNormGradBetaTiling;
 using AscendC::tiling::LayerNormGradTiling;
 using AscendC::tiling::LayerNormSeparateTiling;
 using AscendC::tiling::LayerNormTiling;
+using AscendC::tiling::PadTiling;
 using AscendC::tiling::RmsNormTiling;
 using AscendC::tiling::SoftMaxTiling;
 using AscendC::tiling::TCubeTiling;
 using AscendC::tiling::TopkTiling;
+using AscendC::tiling::UnPadTiling;
 
 struct Mc2InitTiling {
   uint8_t reserved[64] = {};

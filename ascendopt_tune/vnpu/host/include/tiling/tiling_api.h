@@ -16,12 +16,14 @@
 #include "tiling/cube_tiling.h"
 #include "tiling/math_sizes.h"
 #include "tiling/norm_axes_tiling.h"
+#include "tiling/more_sizes.h"
 #include "tiling/norm_tiling.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/reduce_sizes.h"
 #include "tiling/row_tiling.h"
 #include "tiling/sort_tiling.h"
 #include "tiling/temporary_sizes.h"
+#include "tiling/transform_tiling.h"
 #include "tiling/transpose_tiling.h"
 
 namespace AscendC {
