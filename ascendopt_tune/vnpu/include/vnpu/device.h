@@ -115,7 +115,7 @@ enum class AtomicOp : uint8_t { None, Add, Max, Min };
 void set_atomic(AtomicOp op, DType dtype);
 void set_atomic_type(DType dtype);
 void get_atomic(AtomicOp* op, DType* dtype);
-// The register with the value of padding (SetPadValue); `set`: the kernel has said it since a copy had a value of its own.
+// The register with the value of padding (SetPadValue); `set`: the kernel has said it since a copy had its own value.
 struct PadRegister {
   bool set = false;
   uint64_t value = 0;
