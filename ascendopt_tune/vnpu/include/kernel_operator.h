@@ -48,7 +48,6 @@
 #include "ascendc/list_tensor.h"
 #include "ascendc/debug.h"
 #include "ascendc/scalar_functions.h"
-#include "ascendc/stack_copy.h"
 #if __has_include("ascendc/not_covered.h")
 #include "ascendc/not_covered.h"
 #endif
