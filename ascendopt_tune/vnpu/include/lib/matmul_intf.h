@@ -29,9 +29,9 @@ inline uint16_t CeilDiv(uint16_t num1, uint16_t num2) {
   return num2 == 0 ? 0 : static_cast<uint16_t>((num1 + num2 - 1) / num2);
 }
 inline uint16_t CeilAlign(uint16_t num1, uint16_t num2) { return static_cast<uint16_t>(CeilDiv(num1, num2) * num2); }
-// Up to a multiple of num2; of 0 there is none.
-template <typename T>
-constexpr T Align(T num1, T num2) {
+// Up to a multiple of num2; of 0 there is none. A kernel's own function of that name is preferred to one with a pack.
+template <typename T, typename... None>
+constexpr T Align(T num1, T num2, None...) {
   return num2 == 0 ? T(0) : static_cast<T>(num1 + num2 - 1 - (num1 + num2 - 1) % num2);
 }
 namespace Impl {
