@@ -56,7 +56,7 @@ void layer_norm_steps(NormSteps& steps, uint32_t rows, uint32_t columns, bool ha
   steps.broadcast_rows(rows, columns);
   steps.each({"Sub", "Mul", "Muls"}, all);
   steps.row_sums(rows, columns);
-  steps.barriers(1);
+  steps.barrier();
   steps.broadcast_rows(rows, columns);
   steps.each({"Adds", "Sqrt"}, all);
   steps.add("Duplicate", 1);
@@ -81,6 +81,7 @@ void layer_norm(const LayerNorm& n) {
   for (uint32_t r = 0; r < n.rows; r += at_once)
     layer_norm_steps(steps, std::min(at_once, n.rows - r), n.columns, n.dtype == DType::F16);
   if (n.dtype == DType::F16) steps.each({"Cast", "Cast"}, n.rows);
+  declare(call, n);  // the last step leaves the result: what waits for it waits for that
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -139,9 +140,9 @@ void normalize_piece(LocalCall& call, NormSteps& steps, const Normalize& n, uint
   const uint64_t all = uint64_t(rows) * n.stride;
   const double row = float_repeats(n.columns);
   steps.each({n.dtype == DType::F16 ? "Cast" : "Adds"}, all);
-  steps.by_scalars(static_cast<const float*>(n.mean) + first, rows, "Duplicate", n.columns, 0);
+  steps.by_scalars(static_cast<const float*>(n.mean) + first, rows, "Duplicate", n.columns, false);
   steps.each({"Sub"}, all);
-  steps.by_scalars(static_cast<const float*>(n.rstd) + first, rows, "Duplicate", n.columns, 0);
+  steps.by_scalars(static_cast<const float*>(n.rstd) + first, rows, "Duplicate", n.columns, false);
   steps.each({"Mul"}, all);
   if (n.gamma) steps.add("Mul", row, rows, rows);
   if (n.beta) steps.add("Add", row, rows, rows);
@@ -217,12 +218,11 @@ void statistics_steps(NormSteps& steps, const LayerNormRstd& l, uint32_t first, 
   const uint64_t all = uint64_t(rows) * l.n.stride;
   steps.each({half ? "Cast" : "Copy", "Muls"}, all);
   steps.row_sums(rows, l.n.stride);
-  steps.barriers(half ? 1 : 0);
   steps.each({half ? "Cast" : "Copy"}, all);
-  steps.by_scalars(static_cast<const float*>(l.n.mean) + first, rows, "Adds", l.n.columns, 0);
+  steps.by_scalars(static_cast<const float*>(l.n.mean) + first, rows, "Adds", l.n.columns, false);
   steps.each({"Mul", "Muls"}, all);
   steps.row_sums(rows, l.n.stride);
-  steps.barriers(1);
+  steps.barrier();
 }
 
 }  // namespace

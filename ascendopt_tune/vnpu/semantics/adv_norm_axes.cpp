@@ -67,9 +67,9 @@ void spread_weights(NormSteps& steps, const BatchNorm& n, const void* weights, u
     steps.add("Adds", n.rows, kBlockFloats - 1);
     steps.add("Adds", n.rows, columns / kRepeatFloats - 1);
   } else if (n.dtype == DType::F16) {
-    steps.by_scalars(static_cast<const float*>(n.work.begin), n.rows, "Duplicate", columns, 0);
+    steps.by_scalars(static_cast<const float*>(n.work.begin), n.rows, "Duplicate", columns, false);
   } else {
-    steps.by_scalars(static_cast<const float*>(weights), n.rows, "Duplicate", columns, 0);
+    steps.by_scalars(static_cast<const float*>(weights), n.rows, "Duplicate", columns, false);
   }
 }
 
@@ -107,11 +107,7 @@ void batch_norm(const BatchNorm& n) {
   const uint32_t at_once = std::max(n.pieces.piece / n.rows, 1u);
   NormSteps steps(call);
   for (uint32_t c = 0; c < n.columns; c += at_once) batch_norm_steps(steps, n, std::min(at_once, n.columns - c));
-  // The last instructions leave the result: what waits for it waits for them.
-  call.write(n.dst, uint64_t(n.rows) * n.columns * dtype_size(n.dtype), "output");
-  call.read(n.src, uint64_t(n.rows) * n.columns * dtype_size(n.dtype), "inputX");
-  call.read(n.gamma, uint64_t(n.rows) * dtype_size(n.dtype), "gamm");
-  call.read(n.beta, uint64_t(n.rows) * dtype_size(n.dtype), "beta");
+  declare(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -190,7 +186,7 @@ void deep_norm_rows(NormSteps& steps, const DeepNorm& d, const char* by_row, con
     steps.add(by_block, rows, parts);
     if (std::string(by_block) == "Mul") steps.each({"Adds"}, uint64_t(rows) * d.n.columns);
   } else {
-    steps.by_scalars(static_cast<const float*>(d.n.work.begin), rows, by_row, d.n.columns, 0);
+    steps.by_scalars(static_cast<const float*>(d.n.work.begin), rows, by_row, d.n.columns, false);
   }
 }
 
@@ -312,15 +308,15 @@ void group_norm_steps(NormSteps& steps, const GroupNorm& g, uint32_t count) {
   if (g.small && !half) steps.each({"Duplicate"}, all);
   group_sums(steps, g, count, one, g.small && half);
   const auto* numbers = static_cast<const float*>(g.work.begin);
-  steps.by_scalars(numbers, g.small ? count : planes, "Adds", g.small ? one : g.hw, 1);
+  steps.by_scalars(numbers, g.small ? count : planes, "Adds", g.small ? one : g.hw, true);
   steps.each({"Mul"}, all);
   if (g.small && !half) steps.each({"Duplicate"}, all);
   group_sums(steps, g, count, one, true);
   for (const char* instruction : {"Adds", "Duplicate", "Sqrt", "Div"}) steps.add(instruction, 1, count, count);
-  steps.by_scalars(numbers, count, "Muls", one, 0);
+  steps.by_scalars(numbers, count, "Muls", one, false);
   if (half) steps.each({"Cast", "Cast"}, g.channels);
-  steps.by_scalars(numbers, planes, "Muls", g.hw, 1);
-  steps.by_scalars(numbers, planes, "Adds", g.hw, 1);
+  steps.by_scalars(numbers, planes, "Muls", g.hw, true);
+  steps.by_scalars(numbers, planes, "Adds", g.hw, true);
   if (half) steps.each({"Cast"}, all);
 }
 

@@ -61,7 +61,7 @@ void sum_each_row(NormSteps& steps, uint32_t rows, uint32_t columns) {
     const uint32_t whole = n / kRepeatFloats;
     if (whole) steps.add("ReduceRepeat", whole, rows, rows);
     if (n % kRepeatFloats) steps.add("ReduceRepeat", 1, rows, rows);
-    steps.barriers(rows);
+    steps.barrier();
   }
 }
 
@@ -85,7 +85,7 @@ void layer_norm_grad_steps(NormSteps& steps, uint32_t rows, uint32_t columns, bo
   steps.brcb_rows(rows, columns);
   steps.each({"Mul", "Mul", "Muls"}, all);
   sum_each_row(steps, rows, columns);
-  steps.barriers(1);
+  steps.barrier();
   steps.each({"Adds", "Sqrt"}, rows);
   one_by(steps, rows);
   steps.brcb_rows(rows, columns);
@@ -93,7 +93,7 @@ void layer_norm_grad_steps(NormSteps& steps, uint32_t rows, uint32_t columns, bo
   sum_each_row(steps, rows, columns);
   steps.each({"Muls"}, all);
   sum_each_row(steps, rows, columns);
-  steps.barriers(1);
+  steps.barrier();
   steps.each({"Muls", "Mul", "Add", "Muls"}, rows);
   steps.brcb_rows(rows, columns);
   steps.each({"Mul"}, all);
@@ -115,6 +115,7 @@ void layer_norm_grad(const LayerNormGrad& n) {
   NormSteps steps(call);
   for (uint32_t r = 0; r < n.rows; r += at_once)
     layer_norm_grad_steps(steps, std::min(at_once, n.rows - r), n.columns, n.dtype == DType::F16);
+  declare(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -175,6 +176,7 @@ void layer_norm_grad_beta(const LayerNormGradBeta& n) {
     steps.add("Add", row, 2 * sums, 2 * sums);
     if (half) steps.each({"Cast", "Cast"}, n.valid);
   }
+  declare(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }

@@ -56,6 +56,12 @@ void blocks_to_rows(NormSteps& steps, uint32_t n, uint32_t columns) {
   steps.add("Copy", n, (columns + kRepeatFloats - 1) / kRepeatFloats);
 }
 
+// The instruction that leaves the result, which half converts: no barrier stands behind it.
+void result(NormSteps& steps, const char* instruction, uint64_t floats, bool half) {
+  steps.add(instruction, float_repeats(floats), 1, half);
+  if (half) steps.add("Cast", float_repeats(floats), 1, 0);
+}
+
 // The pieces of all rows, one after another.
 template <typename Piece>
 void in_pieces(const SoftmaxRows& r, Piece piece) {
@@ -84,12 +90,43 @@ void softmax_grad_steps(NormSteps& steps, const SoftmaxGrad& s, uint32_t n) {
   steps.each({"Mul"}, all);
   reduce_to_blocks(steps, "Add", n, s.r.columns);
   if (s.front) {
-    if (half) steps.each({"Cast"}, uint64_t(n) * kBlockBytes / dtype_size(DType::F16));
+    if (half) steps.add("Cast", float_repeats(uint64_t(n) * kBlockBytes / dtype_size(DType::F16)), 1, 0);
     return;
   }
   blocks_to_rows(steps, n, s.r.columns);
-  steps.each({"Sub", "Mul"}, all);
-  if (half) steps.each({"Cast"}, all);
+  steps.each({"Sub"}, all);
+  result(steps, "Mul", all, half);
+}
+
+}  // namespace
+
+namespace {
+
+void declare(LocalCall& call, const SoftmaxGrad& s) {
+  read_rows(call, s.r, s.grad, "gradTensor");
+  read_rows(call, s.r, s.src, "srcTensor");
+  if (s.front)
+    write_blocks(call, s.r, s.dst, "dstTensor");
+  else
+    write_rows(call, s.r, s.dst, "dstTensor");
+  write_work(call, s.r);
+}
+void declare(LocalCall& call, const SimpleSoftmax& s) {
+  read_rows(call, s.r, s.src, "srcTensor");
+  read_blocks(call, s.r, s.sum, "inSumTensor");
+  read_blocks(call, s.r, s.max, "inMaxTensor");
+  write_rows(call, s.r, s.dst, "dstTensor");
+  write_work(call, s.r);
+}
+void declare(LocalCall& call, const SoftmaxUpdate& s) {
+  read_rows(call, s.r, s.src, "srcTensor");
+  read_blocks(call, s.r, s.in_sum, "inSumTensor");
+  read_blocks(call, s.r, s.in_max, "inMaxTensor");
+  write_rows(call, s.r, s.dst, "dstTensor");
+  write_blocks(call, s.r, s.sum, "sumTensor");
+  write_blocks(call, s.r, s.max, "maxTensor");
+  write_blocks(call, s.r, s.shrunk, "expMaxTensor");
+  write_work(call, s.r);
 }
 
 }  // namespace
@@ -99,16 +136,11 @@ void softmax_grad(const SoftmaxGrad& s, const char* api) {
   check_float(call, s.r.dtype);
   if (s.r.rows == 0 || s.r.columns == 0) return;
   require_rows(call, s.r);
-  read_rows(call, s.r, s.grad, "gradTensor");
-  read_rows(call, s.r, s.src, "srcTensor");
-  if (s.front)
-    write_blocks(call, s.r, s.dst, "dstTensor");
-  else
-    write_rows(call, s.r, s.dst, "dstTensor");
-  write_work(call, s.r);
+  declare(call, s);
   for (uint32_t row = 0; row < s.r.rows; row++) softmax_grad_row(s, row);
   NormSteps steps(call);
   in_pieces(s.r, [&](uint32_t n) { softmax_grad_steps(steps, s, n); });
+  declare(call, s);  // with the step that leaves the result
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -119,11 +151,7 @@ void simple_softmax(const SimpleSoftmax& s) {
   check_float(call, s.statistics);
   if (s.r.rows == 0 || s.r.columns == 0) return;
   require_rows(call, s.r);
-  read_rows(call, s.r, s.src, "srcTensor");
-  read_blocks(call, s.r, s.sum, "inSumTensor");
-  read_blocks(call, s.r, s.max, "inMaxTensor");
-  write_rows(call, s.r, s.dst, "dstTensor");
-  write_work(call, s.r);
+  declare(call, s);
   for (uint32_t row = 0; row < s.r.rows; row++) {
     const float max = of_block(s.max, row, s.statistics), sum = of_block(s.sum, row, s.statistics);
     for (uint64_t i = uint64_t(row) * s.r.columns, end = i + s.r.columns; i < end; i++)
@@ -138,9 +166,9 @@ void simple_softmax(const SimpleSoftmax& s) {
     blocks_to_rows(steps, n, s.r.columns);
     steps.each({"Sub", "Exp"}, all);
     blocks_to_rows(steps, n, s.r.columns);
-    steps.each({"Div"}, all);
-    if (half) steps.each({"Cast"}, all);
+    result(steps, "Div", all, half);
   });
+  declare(call, s);  // with the step that leaves the result
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -178,8 +206,7 @@ void softmax_update_steps(NormSteps& steps, const SoftmaxUpdate& s, uint32_t n) 
   if (s.statistics == DType::F16) steps.each({"Cast"}, kept);
   steps.each({"Div"}, kept);
   blocks_to_rows(steps, n, s.r.columns);
-  steps.each({"Mul"}, all);
-  if (half) steps.each({"Cast"}, all);
+  result(steps, "Mul", all, half);
 }
 
 }  // namespace
@@ -190,17 +217,11 @@ void softmax_update(const SoftmaxUpdate& s) {
   check_float(call, s.statistics);
   if (s.r.rows == 0 || s.r.columns == 0) return;
   require_rows(call, s.r);
-  read_rows(call, s.r, s.src, "srcTensor");
-  read_blocks(call, s.r, s.in_sum, "inSumTensor");
-  read_blocks(call, s.r, s.in_max, "inMaxTensor");
-  write_rows(call, s.r, s.dst, "dstTensor");
-  write_blocks(call, s.r, s.sum, "sumTensor");
-  write_blocks(call, s.r, s.max, "maxTensor");
-  write_blocks(call, s.r, s.shrunk, "expMaxTensor");
-  write_work(call, s.r);
+  declare(call, s);
   for (uint32_t row = 0; row < s.r.rows; row++) softmax_update_row(s, row);
   NormSteps steps(call);
   in_pieces(s.r, [&](uint32_t n) { softmax_update_steps(steps, s, n); });
+  declare(call, s);  // with the step that leaves the result
   steps.issue();
   leave_whole_mask(call.core);
 }

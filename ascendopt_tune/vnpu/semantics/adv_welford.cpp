@@ -50,7 +50,8 @@ void welford_update(const WelfordUpdate& w) {
   require_update(call, w);
   const uint64_t repeats = w.work.bytes / (repeats_kept(w) * kRepeatBytes);
   const uint64_t at_once = std::min<uint64_t>(repeats * kRepeatFloats, w.compute);
-  declare(call, w, float_repeats(at_once) * kRepeatBytes * repeats_kept(w));
+  const auto temporary = static_cast<uint64_t>(float_repeats(at_once)) * kRepeatBytes * repeats_kept(w);
+  declare(call, w, temporary);
   NormSteps steps(call);
   if (w.in_place && w.compute < w.columns) {
     const uint32_t rest = (w.columns - w.compute + kBlockFloats - 1) / kBlockFloats * kBlockFloats;
@@ -63,12 +64,13 @@ void welford_update(const WelfordUpdate& w) {
   for (uint32_t c = 0; c < w.compute; c++) update_column(w, c);
   for (uint64_t c = 0; c < w.compute; c += at_once) {
     const uint64_t n = std::min<uint64_t>(at_once, w.compute - c);
-    steps.barriers(3);
+    steps.barrier();
     if (w.dtype == DType::F16) steps.add("Cast", float_repeats(n), 1, 0);
     steps.each({"Sub", "Muls", "Add", "Sub"}, n);
     if (w.reuse && w.dtype == DType::F32) steps.each({"Sub"}, n);
     steps.each({"Mul", "Add"}, n);
   }
+  declare(call, w, temporary);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -147,7 +149,7 @@ void piece_steps(NormSteps& steps, const WelfordFinalize& w, uint32_t n, uint32_
   if (variance) steps.each({"Add"}, n);
   steps.each({"Muls"}, n);
   steps.row_sums(1, n);
-  steps.barriers(1);
+  steps.barrier();
 }
 
 }  // namespace
@@ -158,7 +160,8 @@ void welford_finalize(const WelfordFinalize& w) {
   const uint64_t repeats = (w.work.bytes / sizeof(float) - 2 * kRepeatFloats) / (2 * kRepeatFloats);
   const auto at_once = static_cast<uint32_t>(
       std::min<uint64_t>(repeats * kRepeatFloats, (w.columns + kRepeatFloats - 1) / kRepeatFloats * kRepeatFloats));
-  declare(call, w, (2ull * kRepeatFloats + 2 * at_once) * sizeof(float));
+  const uint64_t temporary = (2ull * kRepeatFloats + 2 * at_once) * sizeof(float);
+  declare(call, w, temporary);
   finalize(w);
   NormSteps steps(call);
   for (const bool variance : {false, true}) {
@@ -175,6 +178,7 @@ void welford_finalize(const WelfordFinalize& w) {
   }
   steps.add("Adds", 1, 2);
   steps.add("Duplicate", 1, 2, 2);
+  declare(call, w, temporary);
   steps.issue();
   leave_whole_mask(call.core);
 }

@@ -16,22 +16,26 @@ constexpr uint32_t kRepeatFloats = kRepeatBytes / sizeof(float), kBlockFloats = 
 // Repeats of so many floats.
 inline double float_repeats(uint64_t elements) { return repeats_of(elements, sizeof(float)); }
 
-// The vector instructions of one call, as asc-devkit's implementation issues them, and the barriers between them. What
-// is collected is issued at once, with the operands that were declared meanwhile.
+// The vector instructions of one call, as asc-devkit's implementation issues them, and the barriers between them. The
+// last step waits: it is issued with the operands that were declared meanwhile.
 class NormSteps {
  public:
   explicit NormSteps(LocalCall& call) : call_(call), cost_(call.core) {}
 
-  // `times` instructions of `repeats` each, and barriers behind them.
-  void add(const char* instruction, double repeats, double times = 1, uint64_t barriers = 1, DType type = DType::F32) {
-    if (times > 0) cost_.add(instruction, repeats, times, type);
-    barriers_ += barriers;
+  // `times` instructions of `repeats` each, with as many barriers: one behind each, or behind all of them.
+  void add(const char* instruction, double repeats, uint64_t times = 1, uint64_t barriers = 1,
+           DType type = DType::F32) {
+    issue();
+    const bool one_by_one = barriers >= times && times > 1;
+    if (times > 0) cost_.add(instruction, repeats, one_by_one ? 1 : static_cast<double>(times), type);
+    rounds_ = one_by_one ? times : 1;
+    barrier_ = barriers > 0;
   }
   // One over all of so many floats, one after another.
   void each(std::initializer_list<const char*> instructions, uint64_t floats) {
     for (const char* instruction : instructions) add(instruction, float_repeats(floats));
   }
-  void barriers(uint64_t n) { barriers_ += n; }
+  void barrier() { barrier_ = true; }
   // Sums of rows of `columns` floats, to one place or two (asc-devkit, LayerNormReduceSumImpl).
   void row_sums(uint32_t rows, uint32_t columns) {
     if (columns > kRepeatFloats) {
@@ -52,33 +56,35 @@ class NormSteps {
     const uint32_t lines = columns / kBlockFloats, groups = rows / kBlockFloats, rest = rows % kBlockFloats;
     add("Brcb", groups, groups ? lines : 0, lines);
     if (rest) add("Duplicate", float_repeats(columns), rest);
-    barriers(2);
+    barrier();
   }
 
-  // Issues what was collected.
+  // Issues the last step.
   void issue() {
-    if (!cost_.empty()) call_.issue(cost_.work());
-    for (; barriers_ > 0; barriers_--) call_.core.barrier(Pipe::V);
+    for (uint64_t i = 0; i < rounds_ && !cost_.empty(); i++) {
+      call_.issue(cost_.work());
+      if (barrier_) call_.core.barrier(Pipe::V);
+    }
     cost_.clear();
   }
-  // Issues what was collected; then the scalar unit reads `rows` numbers, and one instruction works with each.
+  // The scalar unit reads `rows` numbers, and one instruction works with each.
   template <typename T>
-  void by_scalars(const T* numbers, uint32_t rows, const char* instruction, uint32_t columns, uint64_t barriers_each) {
+  void by_scalars(const T* numbers, uint32_t rows, const char* instruction, uint32_t columns, bool barrier_each) {
     issue();
     call_.order(Pipe::V, Pipe::S);
     for (uint32_t r = 0; r < rows; r++) {
       call_.load(numbers + r);
       call_.order(Pipe::S, Pipe::V);
       call_.issue(instruction, DType::F32, float_repeats(columns));
-      for (uint64_t i = 0; i < barriers_each; i++) call_.core.barrier(Pipe::V);
+      if (barrier_each || r + 1 == rows) call_.core.barrier(Pipe::V);
     }
-    barriers_++;
   }
 
  private:
   LocalCall& call_;
   Composite cost_;
-  uint64_t barriers_ = 0;
+  uint64_t rounds_ = 1;
+  bool barrier_ = false;
 };
 
 // Sum of n floats as the device makes it: repeats onto the first, then inside it.
