@@ -16,7 +16,7 @@ from ascendopt_tune.errors import DeviceError
 
 Array = npt.NDArray[Any]
 SCALES, OFFSETS = 40960, 45056  # bytes into the input
-QUANT, ROWS, COLUMNS, XOR_SUM, DIGAMMA = range(5)
+QUANT, ROWS, COLUMNS, XOR_SUM, DIGAMMA, NEXT = range(6)
 MEAN, ANY, ALL = range(3)
 
 
@@ -143,6 +143,23 @@ def test_what_reductions_refuse(kernel: ApiKernel) -> None:
             kernel.run([COLUMNS, 1, which, 4, 64, 1, 65536, 1], x, np.zeros(64, np.uint8))
     with pytest.raises(DeviceError, match="ReduceMean: srcInnerPad has to be true"):
         kernel.run([ROWS, 0, MEAN, 4, 8, 1, 65536, 1], np.ones((4, 8), np.float32), np.zeros(8, np.float32))
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("which", ["Sum", "Max", "Prod", "Mean"])
+def test_how_reductions_along_an_axis_end(kernel: ApiKernel, which: str, last: int) -> None:
+    """With a barrier, but for maxima and products along the last axis; and with the whole mask."""
+    x = np.random.default_rng(1).uniform(0.5, 2, (8, 8)).astype(np.float32)
+    params = [NEXT, ["Sum", "Max", "Prod", "Mean"].index(which), last]
+    before = np.zeros(64, np.float32)
+    if last and which in ("Max", "Prod"):
+        with pytest.raises(AssertionError, match="PipeBarrier<PIPE_V>"):
+            kernel.run(params, x, before)
+        return
+    got = kernel.run(params, x, before)
+    fold = {"Sum": np.sum, "Max": np.max, "Prod": np.prod, "Mean": np.mean}[which]
+    np.testing.assert_allclose(got[:8], fold(x.astype(np.float64), axis=last) + 1, rtol=1e-6)
+    assert (got[8:] == 1).all()
 
 
 @settings(max_examples=40, deadline=None)

@@ -91,6 +91,12 @@ void reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float>& v,
 
 }  // namespace
 
+namespace {
+// Whether the next vector instruction is ordered behind it. Along the last axis all but sums end with an instruction
+// (asc-devkit, reduce_common_util_v220_impl.h, reduce_sum_v220_impl.h, reduce_prod_v220_impl.h).
+bool ends_with_barrier(Fold fold, bool first_axis) { return first_axis || fold == Fold::Sum; }
+}  // namespace
+
 void reduce_axis(Fold fold, const AxisReduction& r, const char* api) {
   LocalCall call(api, VNPU_PC);
   check_float(call, r.dtype);
@@ -113,6 +119,8 @@ void reduce_axis(Fold fold, const AxisReduction& r, const char* api) {
   if (r.reuse)
     for (uint64_t i = 0; i < uint64_t(kept) * r.stride; i++) store_float(r.src, i, r.dtype, v[i]);
   call.issue(cost.work());
+  if (ends_with_barrier(fold, r.first_axis)) call.core.barrier(Pipe::V);
+  leave_whole_mask(call.core);
 }
 
 void rms_norm(const RmsNorm& n) {

@@ -75,6 +75,21 @@ extern "C" __global__ __aicore__ void api(GM_ADDR in, GM_ADDR out, GM_ADDR param
         if (p[3] == 1) return ReduceXorSum<int16_t>(d, a, b, w, p[2]);
         return ReduceXorSum<int16_t, true>(d, a, b, w, p[2]);
       }
+      case 5: {  // operation, along the last axis; what comes next takes the result, no barrier in between
+        LocalTensor<float> d = output<float>(), x = input<float>();
+        LocalTensor<uint8_t> w = work<uint8_t>();
+        uint32_t shape[2] = {8, 8};
+        if (p[1] == 0 && p[2]) ReduceSum<float, Pattern::Reduce::AR>(d, x, w, shape, true);
+        if (p[1] == 0 && !p[2]) ReduceSum<float, Pattern::Reduce::RA>(d, x, w, shape, true);
+        if (p[1] == 1 && p[2]) ReduceMax<float, Pattern::Reduce::AR>(d, x, w, shape, true);
+        if (p[1] == 1 && !p[2]) ReduceMax<float, Pattern::Reduce::RA>(d, x, w, shape, true);
+        if (p[1] == 2 && p[2]) ReduceProd<float, Pattern::Reduce::AR>(d, x, w, shape, true);
+        if (p[1] == 2 && !p[2]) ReduceProd<float, Pattern::Reduce::RA>(d, x, w, shape, true);
+        if (p[1] == 3 && p[2]) ReduceMean<float, Pattern::Reduce::AR>(d, x, w, shape, true);
+        if (p[1] == 3 && !p[2]) ReduceMean<float, Pattern::Reduce::RA>(d, x, w, shape, true);
+        Adds<float, false>(d, d, 1.0f, MASK_PLACEHOLDER, 1, UnaryRepeatParams());  // with the mask that is left
+        return;
+      }
       case 4: {  // count, with room
         LocalTensor<uint8_t> w = work<uint8_t>();
         if (p[1] == 0 && p[3]) return Digamma<float>(output<float>(), input<float>(), w, p[2]);

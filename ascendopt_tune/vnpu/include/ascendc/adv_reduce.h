@@ -22,7 +22,6 @@ ASCENDC_INLINE void reduce_mean(const LocalTensor<T>& dst, const LocalTensor<T>&
   static_assert(std::is_same_v<T, float>, "ReduceMean takes float");
   constexpr bool rows = std::is_same_v<pattern, Pattern::Reduce::AR>;
   reduce_axis<T, pattern, isReuseSource>(vnpu::Fold::Sum, dst, src, work, shape, inner_pad, "ReduceMean");
-  PipeBarrier<PIPE_V>();
   SetMaskCount();
   vnpu::set_mask(0, rows ? shape[0] : shape[1]);
   Muls<T, false>(dst, dst, 1.0f / static_cast<float>(static_cast<int32_t>(rows ? shape[1] : shape[0])),
