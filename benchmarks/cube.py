@@ -1,6 +1,6 @@
 """What the search finds for the registry's operators on cube cores, beside what others choose. Modelled times.
 
-``python benchmarks/cube.py [--set small|models] [--only NAME] [--out results.jsonl] [--docs docs/cube.md]``. Cases were
+``python benchmarks/cube.py [--set small|models] [--only NAME] [--out results.jsonl] [--docs docs/cube_tuned.md]``. Cases were
 fixed before any of them was tuned. Each is tuned with 40 evaluations, seed 0, an empty cache and no stored results, and
 confirmed as always. Results are appended to ``--out`` as they come; what is there is not run again.
 

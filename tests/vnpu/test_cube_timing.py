@@ -1,4 +1,4 @@
-"""Cube cores: modelled cycles against published ones, which docs/cube.md names."""
+"""Cube cores: modelled cycles against published ones, which docs/cube_time.md names."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def cycles_of_a_row(columns: int, pitch: int) -> float:
 
 
 def test_rows_become_tiles_as_fast_as_catlass_says() -> None:
-    """Most of them within a quarter; docs/cube.md says which aren't."""
+    """Most of them within a quarter; docs/cube_time.md says which aren't."""
     off = []
     for pitch, bandwidths in BANDWIDTHS.items():
         for i, published in enumerate(bandwidths):

@@ -1,7 +1,7 @@
 """Unmodified operators on cube cores beside published times, and what their sources need of the virtual NPU.
 
 With a checkout of ops-transformer (``ASCENDOPT_OPS_TRANSFORMER``) CANN's GroupedMatmul runs: its values against the
-formula, and a row against what docs/cube.md says.
+formula, and a row against what docs/cube_time.md says.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ascendopt_tune.settings import settings
 from ascendopt_tune.sources.project import load_project
 
 __all__ = ["default_options"]
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube_time.md"
 
 
 def test_rows_are_read_and_asked_for_by_name() -> None:

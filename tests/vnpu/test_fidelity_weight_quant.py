@@ -14,7 +14,7 @@ from ascendopt_tune.fidelity import operators
 from ascendopt_tune.nouns.chip import FLUSHED, WARM
 from ascendopt_tune.settings import settings
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube_time.md"
 FAMILY = "weight_quant_batch_matmul"
 
 

@@ -2,7 +2,7 @@
 
 Sources: catlass' guide to optimizing (docs/en/1_Practice/11_matmul_optimization.md, cases 2 and 3, swizzle case 1), its
 example 34, and asc-devkit's pages "AIV核上的ND2NZ格式转换" and "GroupedMatmul算子性能调优案例".
-docs/cube.md has the figures. Values are looked at on small matrices; timed launches multiply zeros.
+docs/cube_time.md has the figures. Values are looked at on small matrices; timed launches multiply zeros.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def test_a_published_gain_of_a_split_of_k_among_cores() -> None:
 
 @pytest.mark.battery
 def test_packets_at_full_size() -> None:
-    """4096 x 5120 x 4096 on 20 cores: copies take 808 us block by block, 591 in packets of four (docs/cube.md)."""
+    """4096 x 5120 x 4096 on 20 cores: copies take 808 us block by block, 591 in packets of four (docs/cube_time.md)."""
     times = []
     for deep in (64, 256):
         case = Product(4096, 5120, 4096, 128, 256, 4096, deep, 64, ROWS_ALONG_N, 0, 3)

@@ -1,4 +1,4 @@
-"""The table of others' units in docs/cube.md says what the tests run: no more, no less."""
+"""The table of others' units in docs/cube_units.md says what the tests run: no more, no less."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import test_mixed_units
 import test_samples
 from vllm_ops import cubes
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube_units.md"
 ROW = re.compile(r"^\| (asc-devkit|cann-ops|catlass|vllm-ascend) `(\w+)` \| (.+) \|$", re.MULTILINE)
 
 
