@@ -49,7 +49,7 @@ def test_the_table_is_the_generated_one() -> None:
 def test_what_is_not_covered_is_refused_by_name_when_a_kernel_is_built() -> None:
     covered = {a.name for state in (api_table.COVERED, api_table.LIMITED) for a in names(state)}
     refused = sorted({a.name for a in names(api_table.REFUSED)} - covered)
-    assert len(refused) > 30
+    assert len(refused) > 20
     log = log_of("\n".join(f"  AscendC::{name}(x);" for name in refused))
     lines = log.splitlines()
     for name in refused:
