@@ -169,6 +169,22 @@ def _installed_as(root: Path, key: PurePosixPath) -> Path | None:
     return next((f for p in (*beside, *places) if (f := p / "op_kernel" / rest).is_file()), None)
 
 
+def within(root: Path, kernel: Mapping[str, str]) -> dict[str, str]:
+    """(key, text) of the operator's own files that kernel files include by a path and that lie neither in
+    ``op_kernel`` nor in ``op_host``, which is the tiling program's."""
+    found: dict[str, str] = {}
+    pending = list(kernel.items())
+    while pending:
+        key, text = pending.pop()
+        for name in INCLUDE.findall(text):
+            other = os.path.normpath(PurePosixPath(key).parent / name)
+            own = PurePosixPath(other).parts[0] not in ("..", "/", *_OWN) and (root / other).is_file()
+            if own and other not in kernel and other not in found:
+                found[other] = read(root / other)
+                pending.append((other, found[other]))
+    return found
+
+
 def beside_kernel(root: Path, kernel: Mapping[str, str]) -> list[Path]:
     """Folders to search for headers that kernel files include by their way through the repository: where the way begins
     and where it ends."""

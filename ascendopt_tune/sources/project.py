@@ -56,6 +56,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     host = {p: t for p, t in _read_files(root, "op_host", SOURCES + HEADERS).items() if not is_foreign(Path(p), t)}
     if wanted or plain(entry) != plain(root.name):
         host, kernel = host_of(host, entry), kernels_of(kernel, others, main)
+    kernel |= around.within(root, kernel)
     rules = read_build_rules(root)
     registered = around.registered_elsewhere(root, host, rules)
     own, shared = _host_sources(root, host, rules, registered)

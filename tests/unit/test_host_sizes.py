@@ -21,6 +21,8 @@ _ASKED: dict[str, tuple[int, ...]] = {
     "GetGeGLUMaxMinTmpSize(few, 2, false, a, b)": (4 * 256, 4 * 256),
     "GetGeluMaxMinTmpSize(rows, 2, a, b)": (3 * 6400 * 4, 3 * 256),
     "GetGeluMaxMinTmpSize(few, 4, a, b)": (3 * 256, 3 * 256),
+    "GetDropOutMaxMinTmpSize(rows, 2, false, a, b)": (2 * 6400 * 4, 512),
+    "GetDropOutMinTmpSize(rows, 4, false)": (512,),
     "GetSumMaxMinTmpSize(6400, 4, false, a, b)": (416, 416),  # 100 repeats, whole blocks of 8
     "GetReduceSumMaxMinTmpSize(rows, ge::DT_FLOAT, ReducePattern::AR, true, false, a, b)": (0, 0),
     "GetReduceSumMaxMinTmpSize(wide, ge::DT_FLOAT, ReducePattern::AR, true, false, a, b)": (16 * 128 * 4,) * 2,

@@ -296,3 +296,14 @@ def test_what_a_tiling_function_calls_is_built_where_cmake_lists_name_the_defini
     (host / "unused.cpp").write_text("int Unused(Context* c) { return 0; }\n")
     names = ("definition", "register", "rows", "check")
     assert load_project(root).host_sources == tuple(f"op_host/{name}.cpp" for name in names)
+
+
+def test_headers_beside_the_kernels_folder_are_part_of_the_kernel(tmp_path: Path) -> None:
+    root = write_operator(tmp_path)
+    (root / "modules").mkdir()
+    (root / "modules" / "rows.h").write_text('#include "../modules/more.h"\n#include "../op_host/scale_rows_tiling.h"\n')
+    (root / "modules" / "more.h").write_text("#pragma once\n")
+    kernel = root / "op_kernel" / "scale_rows.cpp"
+    kernel.write_text(f'#include "../modules/rows.h"\n{kernel.read_text()}')
+    own = {"op_kernel/scale_rows.cpp", "modules/rows.h", "modules/more.h"}
+    assert set(load_project(root).baseline.kernel) == own

@@ -1,4 +1,4 @@
-"""Names that CANN keeps for itself and operators use all the same: as far as others' operators go, they are there."""
+"""What operators of others say and no page documents: names that CANN keeps for itself, and its compiler's own ways."""
 
 from __future__ import annotations
 
@@ -35,3 +35,9 @@ def test_a_tiling_by_its_inner_name_is_the_one_by_its_own(rows: int, columns: in
     assert y[0] == rows
     assert y[1] > 0
     assert y[:5].tolist() == y[5:].tolist()
+
+
+def test_constants_without_a_value_have_their_members_values() -> None:
+    x, y = np.zeros(8, np.uint32), np.zeros(4, np.uint32)
+    clean(launch("constants", [x], y, binary=kernels()))
+    assert y.tolist() == [5, 6, 3, 24]

@@ -17,6 +17,7 @@
 #include "rtc.h"
 #include "rtc_aggregates.h"
 #include "rtc_attributes.h"
+#include "rtc_constants.h"
 #include "rtc_launches.h"
 #include "rtc_specialize.h"
 
@@ -360,7 +361,8 @@ class Compilation {
   }
 
   std::string as_the_compiler_takes_it(const std::string& text) const {
-    const std::string specialized = with_partial_specializations(without_launches(without_core_attributes(text)));
+    const std::string plain = with_initializers(without_launches(without_core_attributes(text)));
+    const std::string specialized = with_partial_specializations(plain);
     const auto newer = [](const std::string& option) {
       return starts_with(option, "-std=") && option.find("17") == std::string::npos;
     };

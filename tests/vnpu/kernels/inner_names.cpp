@@ -32,3 +32,23 @@ extern "C" __global__ __aicore__ void tiled(GM_ADDR x, GM_ADDR y, uint32_t rows,
                              other.srcM, other.reduceM, other.splitM, other.tailM, other.rangeM};
   store(y, values, 10);
 }
+
+template <int step>
+struct Policy {
+  uint32_t first = 5, second = first + step;
+};
+
+template <int step>
+class Reader {
+ public:
+  static constexpr Policy<(step > 0)> policy;
+  static constexpr uint32_t whole = 3;
+  static constexpr uint32_t doubled(uint32_t x) { return 2 * x; }
+};
+
+extern "C" __global__ __aicore__ void constants(GM_ADDR x, GM_ADDR y) {
+  static constexpr Policy<7> own;
+  const uint32_t values[] = {Reader<1>::policy.first, Reader<1>::policy.second, Reader<1>::whole,
+                             Reader<1>::doubled(own.second)};
+  store(y, values, 4);
+}

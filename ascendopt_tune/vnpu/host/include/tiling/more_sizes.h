@@ -1,5 +1,5 @@
-// Temporary local memory of ReduceMean, ReduceAny, ReduceAll, ReduceXorSum, Arange and AscendQuant, in bytes (AscendC
-// reference, Get...MaxMinTmpSize; the numbers are asc-devkit's for architecture 2201).
+// Temporary local memory of ReduceMean, ReduceAny, ReduceAll, ReduceXorSum, Arange, AscendQuant and DropOut, in bytes
+// (AscendC reference, Get...MaxMinTmpSize; the numbers are asc-devkit's for architecture 2201).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +40,19 @@ inline void GetReduceXorSumMaxMinTmpSize(const TensorShape& srcShape, const uint
 }
 
 inline void GetArangeMaxMinTmpSize(uint32_t& maxValue, uint32_t& minValue) { maxValue = minValue = 0; }
+
+inline uint32_t GetDropOutMinTmpSize(const TensorShape&, const uint32_t, const bool) {
+  return 2 * detail::kRepeatBytes;
+}
+inline uint32_t GetDropOutMaxTmpSize(const TensorShape& srcShape, const uint32_t, const bool) {
+  const auto all = static_cast<uint32_t>(2 * sizeof(float) * srcShape.GetShapeSize());
+  return std::max(all, 2 * detail::kRepeatBytes);
+}
+inline void GetDropOutMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, const bool isReuseSource,
+                                    uint32_t& maxValue, uint32_t& minValue) {
+  maxValue = GetDropOutMaxTmpSize(srcShape, typeSize, isReuseSource);
+  minValue = GetDropOutMinTmpSize(srcShape, typeSize, isReuseSource);
+}
 
 inline void GetAscendQuantTmpBufferFactorSize(uint32_t& maxLiveNodeCount, uint32_t& extraBuf) {
   maxLiveNodeCount = 2;
