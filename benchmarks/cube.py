@@ -1,8 +1,8 @@
 """What the search finds for the registry's operators on cube cores, beside what others choose. Modelled times.
 
-``python benchmarks/cube.py [--set small|models] [--only NAME] [--out results.jsonl] [--docs docs/cube_tuned.md]``. Cases were
-fixed before any of them was tuned. Each is tuned with 40 evaluations, seed 0, an empty cache and no stored results, and
-confirmed as always. Results are appended to ``--out`` as they come; what is there is not run again.
+``python benchmarks/cube.py [--set small|models] [--only NAME] [--out results.jsonl] [--docs docs/cube_tuned.md]``.
+Cases were fixed before any of them was tuned. Each is tuned with 40 evaluations, seed 0, an empty cache and no
+stored results, and confirmed as always. Results are appended to ``--out`` as they come; what is there is not run again.
 
 Beside it each case is run as written with the tiling that the platform's tiling class chooses
 (``MultiCoreMatmulTiling``), and, with ``ASCENDOPT_CATLASS`` set, with that of catlass' example 102, for the types it is

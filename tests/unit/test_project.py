@@ -301,7 +301,8 @@ def test_what_a_tiling_function_calls_is_built_where_cmake_lists_name_the_defini
 def test_headers_beside_the_kernels_folder_are_part_of_the_kernel(tmp_path: Path) -> None:
     root = write_operator(tmp_path)
     (root / "modules").mkdir()
-    (root / "modules" / "rows.h").write_text('#include "../modules/more.h"\n#include "../op_host/scale_rows_tiling.h"\n')
+    (root / "modules" / "rows.h").write_text('#include "../modules/more.h"\n#include "../op_host/tiling.h"\n')
+    (root / "op_host" / "tiling.h").write_text("#pragma once\n")
     (root / "modules" / "more.h").write_text("#pragma once\n")
     kernel = root / "op_kernel" / "scale_rows.cpp"
     kernel.write_text(f'#include "../modules/rows.h"\n{kernel.read_text()}')

@@ -1,4 +1,4 @@
-"""Published gains of a tiling, repeated by the registry's matmul with the numbers that are published (docs/cube_time.md)."""
+"""Published gains of a tiling, repeated by the registry's matmul with the published numbers (docs/cube_time.md)."""
 
 from __future__ import annotations
 

@@ -14,29 +14,28 @@ bool is_word(const std::string& token) {
   return !token.empty() && (std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_');
 }
 
-// The semicolon of a declaration that says a type and a name from `at` on, and nothing else; else 0.
-size_t end_of_plain(const Tokens& tokens, size_t at) {
-  size_t words = 0;
-  int depth = 0, inside = 0;  // of template arguments, and of parentheses in them
+// What stands behind the template arguments that begin at `at`.
+size_t behind_arguments(const Tokens& tokens, size_t at) {
+  int angles = 0, round = 0;
   for (; at < tokens.size(); ++at) {
     const std::string& token = tokens[at];
-    if (depth > 0 && (token == "(" || token == ")")) {
-      inside += token == "(" ? 1 : -1;
-    } else if (inside > 0) {
-      continue;
-    } else if (token == "<") {
-      ++depth;
-    } else if (token == ">") {
-      --depth;
-    } else if (depth == 0 && token == ";") {
-      return words > 1 && is_word(tokens[at - 1]) && tokens[at - 2] != ":" ? at : 0;
-    } else if (depth == 0 && is_word(token)) {
-      ++words;
-    } else if (depth == 0 && token != ":") {
-      return 0;
-    }
+    if (token == "(" || token == ")") round += token == "(" ? 1 : -1;
+    if (round == 0 && (token == "<" || token == ">")) angles += token == "<" ? 1 : -1;
+    if (round == 0 && angles == 0) return at + 1;
   }
-  return 0;
+  return at;
+}
+
+// The semicolon of a declaration that says a type and a name from `at` on, and nothing else; else 0.
+size_t end_of_plain(const Tokens& tokens, size_t at) {
+  const size_t begin = at;
+  size_t words = 0;
+  while (at < tokens.size() && (is_word(tokens[at]) || tokens[at] == ":" || tokens[at] == "<")) {
+    words += is_word(tokens[at]) ? 1 : 0;
+    at = tokens[at] == "<" ? behind_arguments(tokens, at) : at + 1;
+  }
+  const bool plain = at < tokens.size() && tokens[at] == ";" && words > 1 && at - begin > 1;
+  return plain && is_word(tokens[at - 1]) && tokens[at - 2] != ":" ? at : 0;
 }
 
 }  // namespace

@@ -294,6 +294,10 @@ ASCENDC_INLINE void SetFixPipeConfigImpl(const LocalTensor<T>& pre, bool isUnitF
 ASCENDC_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
   vnpu::set_outgoing_matrices(ndNum, srcNdStride, dstNdStride);
 }
+ASCENDC_INLINE void SetNdParaImpl(uint64_t config) {  // the same as one word, by its inner name
+  SetFixpipeNz2ndFlag(static_cast<uint16_t>(config), static_cast<uint16_t>(config >> 16),
+                      static_cast<uint16_t>(config >> 32));
+}
 ASCENDC_INLINE void SetFixpipePreQuantFlag(uint64_t config) { vnpu::set_outgoing_word(config); }
 
 }  // namespace AscendC
