@@ -37,7 +37,7 @@ def test_a_tiling_by_its_inner_name_is_the_one_by_its_own(rows: int, columns: in
     assert y[:5].tolist() == y[5:].tolist()
 
 
-def test_constants_without_a_value_have_their_members_values() -> None:
-    x, y = np.zeros(8, np.uint32), np.zeros(4, np.uint32)
+def test_constants_without_a_value_have_their_members_values_and_words_their_bits() -> None:
+    x, y = np.zeros(8, np.uint32), np.zeros(5, np.uint32)
     clean(launch("constants", [x], y, binary=kernels()))
-    assert y.tolist() == [5, 6, 3, 24]
+    assert y.tolist() == [5, 6, 3, 24, 1 + (2 << 4) + (13 << 8)]

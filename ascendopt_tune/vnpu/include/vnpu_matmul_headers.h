@@ -7,7 +7,7 @@
 
 namespace AscendC {
 
-constexpr int32_t ONE_BYTE_BIT_SIZE = 8, HALF_FACTOR = 2, CUBE_MAX_SIZE = 256, BYTE_PER_FRACTAL = 512, MIX_NUM = 2;
+constexpr int32_t ONE_BYTE_BIT_SIZE = 8, HALF_FACTOR = 2, BYTE_PER_FRACTAL = 512, MIX_NUM = 2;
 constexpr uint32_t INT4_TWO = 2, TOTAL_L0A_SIZE = 64 * 1024, TOTAL_L0B_SIZE = 64 * 1024, CACHE_LINE_SIZE = 64;
 
 class KfcCommClient;  // of mixed kernels

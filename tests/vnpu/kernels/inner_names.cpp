@@ -49,6 +49,6 @@ class Reader {
 extern "C" __global__ __aicore__ void constants(GM_ADDR x, GM_ADDR y) {
   static constexpr Policy<7> own;
   const uint32_t values[] = {Reader<1>::policy.first, Reader<1>::policy.second, Reader<1>::whole,
-                             Reader<1>::doubled(own.second)};
-  store(y, values, 4);
+                             Reader<1>::doubled(own.second), GetffstMsg(2, SYNC_AIC_AIV_FLAG)};
+  store(y, values, 5);
 }

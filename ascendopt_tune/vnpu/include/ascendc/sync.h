@@ -109,6 +109,13 @@ class TQueSync {
   ASCENDC_INLINE void WaitFlag(uint8_t id) { vnpu::wait_flag(vnpu::to_pipe(src), vnpu::to_pipe(dst), id); }
 };
 
+// Inner names: the word that ffts_cross_core_sync takes, and the flags that SyncAll raises (asc-devkit, sync_impl).
+constexpr uint16_t SYNC_AIC_FLAG = 11, SYNC_AIV_FLAG = 12, SYNC_AIC_AIV_FLAG = 13, SYNC_AIV_ONLY_ALL = 14;
+constexpr uint16_t SYNC_MODE_SHIFT_VALUE = 4, SYNC_FLAG_SHIFT_VALUE = 8;
+ASCENDC_INLINE uint16_t GetffstMsg(uint16_t mode, uint16_t flagId) {
+  return static_cast<uint16_t>(1 + ((mode & 3) << SYNC_MODE_SHIFT_VALUE) + ((flagId & 15) << SYNC_FLAG_SHIFT_VALUE));
+}
+
 }  // namespace AscendC
 
 // The raw intrinsics that some kernels use beside the API.
