@@ -226,3 +226,25 @@ def test_what_a_class_of_a_neighbour_has_in_other_sources_is_compiled_when_it_is
     again = find_host(operator, operator.baseline, virtual(), out)
     assert again is not None  # nothing is linked a second time
     again.close()
+
+
+def test_a_plain_struct_of_the_tiling_datas_name_in_another_file_is_another_one(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    (root / "op_host" / "arch22" / "a_plain.cpp").write_text(
+        "namespace optiling {\n"
+        "struct ScaleRowsTilingData {\n"
+        "  unsigned long first = 0;\n"
+        "  void set_rows(unsigned long value) { first = value; }\n"
+        "};\n"
+        "unsigned long Plain(unsigned long value) {\n  ScaleRowsTilingData data;\n  data.set_rows(value);\n"
+        "  return data.first;\n}\n}\n"
+    )
+    operator = load_project(root)
+    assert "op_host/arch22/a_plain.cpp" in operator.host_sources
+    x = TensorSpec("float32", (4, 8))
+    case = Case((x, None, (x, x)), (x,), (("axes", (5, 6)),))
+    with closing(compile_host(operator, operator.baseline, virtual(), tmp_path / "out")) as program:
+        result = program.tiling(case, load_chip("ascend910b2"))
+        structs = {s.name: s for s in program.describe().tiling_structs}
+        (rows,) = [f for f in structs["ScaleRowsTilingData"].fields if f.name == "rows"]
+        assert struct.unpack_from("<Q", result.data, rows.offset) == (8,)

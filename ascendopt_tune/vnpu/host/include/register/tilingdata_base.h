@@ -70,6 +70,9 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
 
 }  // namespace optiling
 
+// Operators may have a plain struct of a class's name in another file, with functions of the same names: each file has
+// to take its own, which the device's build has by optimization.
+#define VNPU_OWN __attribute__((always_inline))
 #define VNPU_HOST_JOIN2(a, b) a##b
 #define VNPU_HOST_JOIN(a, b) VNPU_HOST_JOIN2(a, b)
 
@@ -80,23 +83,23 @@ bool RegisterTilingClass(const char* name, TilingClassMaker make);
     class_name(const class_name& other) : class_name() { *this = other; } \
     class_name& operator=(const class_name&) = default;
 
-#define TILING_DATA_FIELD_DEF(data_type, field_name)                                        \
- private:                                                                                   \
-  size_t field_name##_offset_ = AddField(#data_type, #field_name, sizeof(data_type), 0);    \
-                                                                                            \
- public:                                                                                    \
-  void set_##field_name(data_type value) { Store<data_type>(field_name##_offset_, value); } \
-  data_type get_##field_name() const { return Load<data_type>(field_name##_offset_); }
+#define TILING_DATA_FIELD_DEF(data_type, field_name)                                                 \
+ private:                                                                                            \
+  size_t field_name##_offset_ = AddField(#data_type, #field_name, sizeof(data_type), 0);             \
+                                                                                                     \
+ public:                                                                                             \
+  VNPU_OWN void set_##field_name(data_type value) { Store<data_type>(field_name##_offset_, value); } \
+  VNPU_OWN data_type get_##field_name() const { return Load<data_type>(field_name##_offset_); }
 
 #define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                               \
  private:                                                                                       \
   size_t field_name##_offset_ = AddField(#arr_type, #field_name, sizeof(arr_type), (arr_size)); \
                                                                                                 \
  public:                                                                                        \
-  void set_##field_name(const arr_type* values) {                                               \
+  VNPU_OWN void set_##field_name(const arr_type* values) {                                      \
     std::memcpy(data_ + field_name##_offset_, values, sizeof(arr_type) * (arr_size));           \
   }                                                                                             \
-  arr_type* get_##field_name() { return reinterpret_cast<arr_type*>(data_ + field_name##_offset_); }
+  VNPU_OWN arr_type* get_##field_name() { return reinterpret_cast<arr_type*>(data_ + field_name##_offset_); }
 
 #define TILING_DATA_FIELD_DEF_STRUCT(struct_type, field_name)                     \
  public:                                                                          \
