@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from api_kernel import ApiKernel
-from hypothesis import given, settings
+from api_kernel import INPUT_BYTES, ApiKernel
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ascendopt_tune.errors import DeviceError
@@ -83,6 +83,7 @@ def test_a_matrix_of_more_blocks_than_an_instruction_repeats(kernel: ApiKernel) 
        s=st.integers(1, 3), d=st.integers(1, 40), seed=st.integers(0, 99))  # fmt: skip
 def test_tiles(kernel: ApiKernel, size: int, kind: int, b: int, n: int, s: int, d: int, seed: int) -> None:
     """[B, N, S, D] in each of the six ways; what fills tiles isn't looked at."""
+    assume(b * n * 16 * s * up(d) * size <= INPUT_BYTES)
     if kind in (SWAP_ND, SWAP_NZ):
         d = up(d)
     s = 16 * s
