@@ -135,10 +135,12 @@ def _coverage(results: Results) -> str:
         f"{sum(s == size for _, s in have)} {size}" for size in SIZES if any(s == size for _, s in asked)
     )
     missing = asked - have - {case for case, _ in results.failed}
+    sampled = results.plan.sampled
+    too = f"; {len({r.case for r in results.having(sampled)})} have {', '.join(sampled)}, too" if sampled else ""
     return (
         f"{_INTERRUPTED if missing else ''}{len(have)} of the {len(asked)} cases ({by_size}) of the "
         f"{len({path for path, _ in asked})} operators of the {results.plan.list} list that were asked for have every "
-        "method and seed"
+        f"method{' that is not sampled' if sampled else ''} and seed{too}"
     )
 
 

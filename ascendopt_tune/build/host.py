@@ -65,7 +65,6 @@ _LIBRARY = "libvnpu_host.so"
 _WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected by libvnpu_host.so into its log
 # muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
-_ROUNDS = 8  # of sources that a linker asked for
 _TIMEOUT_S = 180
 _LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none; then one without marks
 
@@ -205,16 +204,18 @@ class _Build:
         jobs += [self._of_library(s) for s in (*self.operator.library_sources, *self._kept_spares())]
         with ThreadPoolExecutor(2) as pool:
             objects = list(pool.map(lambda job: self.object_of(*job), jobs))
-        for _ in range(_ROUNDS):
+        untried = [s for s in self.operator.spare_sources if s not in self._kept_spares()]
+        while True:
             try:
-                return self.link(objects)
+                return self.link(objects, untried)
             except _CompilerError as error:
-                more = [s for s in spares.defining(error.log, self.operator.spare_sources) if self._is_new(s, objects)]
+                more = spares.defining(error.log, untried)
                 if not more:
                     raise
-                objects += [self.object_of(*self._of_library(s)) for s in more]
-                self._keep_spares([*self._kept_spares(), *more])
-        return self.link(objects)
+                untried = [s for s in untried if s not in more]
+                compiled = {s: found for s in more if (found := self._compiled(s)) is not None}
+                objects += compiled.values()
+                self._keep_spares([*self._kept_spares(), *compiled])
 
     def found(self) -> Path | None:
         """The linked program, if it is there."""
@@ -226,8 +227,12 @@ class _Build:
     def _of_library(self, source: Path) -> tuple[Path, Path, list[str]]:
         return source, self._library_object(source), self.library_flags
 
-    def _is_new(self, source: Path, objects: Sequence[Path]) -> bool:
-        return self._library_object(source) not in objects
+    def _compiled(self, spare: Path) -> Path | None:
+        """The object of a neighbour's source; None where that doesn't compile here: it is nobody's who asked."""
+        try:
+            return self.object_of(*self._of_library(spare))
+        except _CompilerError:
+            return None
 
     def _kept_spares(self) -> list[Path]:
         """The spare sources that a program of this operator needed before."""
@@ -295,7 +300,9 @@ class _Build:
         own = (str(self.staged), str(self.toolkit.include), "/usr/")
         return sorted(name for name in _prerequisites(deps) if not name.startswith(own))
 
-    def link(self, objects: Sequence[Path]) -> Path:
+    def link(self, objects: Sequence[Path], untried: Sequence[Path] = ()) -> Path:
+        """The program of these objects. What only sources for other architectures define is stubbed, unless one of the
+        ``untried`` defines some of it. Raises _CompilerError."""
         target = self._target(objects)
         if target.exists():
             return target
@@ -308,7 +315,7 @@ class _Build:
             try:
                 self._run(command)
             except _CompilerError as error:
-                if not elsewhere.explains(str(error), self.operator.elsewhere):
+                if spares.defining(error.log, untried) or not elsewhere.explains(error.log, self.operator.elsewhere):
                     raise
                 missing = self._missing([*command, "-Wl,--no-demangle"])
                 stubs = Path(temporary) / "elsewhere.cpp"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from ..nouns.case import DTYPES, Case
 from ..nouns.operator import Operator, Pair, Signature
+from ..paths import vnpu
 from ..sources.kernels import parameters_of, template_parameters
 from ..sources.texts import INCLUDE, KERNEL_SOURCES
 from .constants import asked_for, tiling_constants
@@ -145,18 +147,20 @@ def _macros(signature: Signature, column: int, options: Sequence[str]) -> list[s
     return lines
 
 
-#: Structures that the toolkit's own header has for both sides.
-_OWN_STRUCTS = {
-    "TCubeTiling", "SoftMaxTiling", "ConfusionTransposeTiling", "TopkTiling", "LayerNormTiling",
-    "LayerNormSeparateTiling", "LayerNormGradTiling", "LayerNormGradBetaTiling", "BatchNormTiling", "DeepNormTiling",
-    "GroupNormTiling", "RmsNormTiling",
-}  # fmt: skip
+_OF_BOTH_SIDES = "kernel_tiling/kernel_tiling.h"
+
+
+@cache
+def _own_structs() -> frozenset[str]:
+    """Structures that the toolkit's own header has for both sides."""
+    header = vnpu() / "host" / "include" / _OF_BOTH_SIDES
+    return frozenset(re.findall(r"^using AscendC::tiling::(\w+);", header.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def _declare(struct: TilingStruct) -> list[str]:
     """The kernel-side class: same fields, same order, the host's padding already among them."""
-    if struct.name in _OWN_STRUCTS:
-        return ['#include "kernel_tiling/kernel_tiling.h"']
+    if struct.name in _own_structs():
+        return [f'#include "{_OF_BOTH_SIDES}"']
     lines = [f"struct alignas(8) {struct.name} {{"]
     for f in struct.fields:
         lines.append(f"  {f.struct or f.c_type} {f.name}{f'[{f.count}]' if f.count else ''};")

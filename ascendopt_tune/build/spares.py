@@ -17,7 +17,7 @@ from .elsewhere import UNDEFINED
 def defining(log: str, sources: Sequence[Path]) -> list[Path]:
     """Those of ``sources`` that define one of the functions and classes that a linker's message calls undefined."""
     wanted = [_definition(text) for text in sorted(set(UNDEFINED.findall(log)))]
-    if not wanted:
+    if not wanted:  # it isn't the linker that complains
         return []
     texts = {source: COMMENT.sub(" ", read(source)) for source in sources}
     return [source for source, text in texts.items() if any(w.search(text) for w in wanted)]

@@ -20,6 +20,7 @@ _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 _OPERATOR = re.compile(r"\bOP_ADD\(\s*(\w+)")
 _OWN = ("op_kernel", "op_host")
 _TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
+_CALL = re.compile(r"\b(\w+)\s*\(")
 _FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&*\s]*?\b(\w+)\s*\([^;{}]*\)\s*(?:const\s*)?\{", re.MULTILINE)
 
 
@@ -35,7 +36,7 @@ def registered_elsewhere(root: Path, host: Mapping[str, str], rules: BuildRules)
     ours = [p for p in sources if not is_elsewhere(p.relative_to(root.parent))]
     found = [p for p in ours if registers.search(read(p))][:1]
     beside = [p for p in ours if operators_of(root, [p]) == operators_of(root, found)]
-    called = {word for p in found for word in re.findall(r"\b(\w+)\s*\(", read(p))}
+    called = {word for p in found for word in _CALL.findall(read(p))}
     return (*found, *(p for p in beside if p not in found and called & set(_FUNCTION.findall(read(p)))))
 
 
@@ -50,7 +51,7 @@ def called(own: Sequence[str], sources: Mapping[str, str]) -> list[str]:
     found: list[str] = []
     pending = [sources[key] for key in own if key in sources]
     while pending:
-        words = set(re.findall(r"\b(\w+)\s*\(", pending.pop()))
+        words = set(_CALL.findall(pending.pop()))
         for key in [key for key, functions in defined.items() if key not in found and words & functions]:
             found.append(key)
             pending.append(sources[key])
@@ -70,7 +71,7 @@ def by_way(files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:
     while pending:
         folder, name = pending.pop()
         header = (folder / name).resolve()
-        if header not in found and header.is_file():
+        if header not in found and header.is_file() and any(header.is_relative_to(top) for top in above):
             found[header] = None
             pending += [(f, more) for more in INCLUDE.findall(read(header)) for f in (header.parent, *above)]
     return list(found)
@@ -161,7 +162,7 @@ def installed(root: Path, kernel: Mapping[str, str], folder: Path) -> tuple[tupl
 
 def _installed_as(root: Path, key: PurePosixPath) -> Path | None:
     """The file that is installed as ``key`` beside the kernel's folder, which is none of the operator's own."""
-    name, rest = key.parts[0], PurePosixPath(*key.parts[1:])
+    name, rest = "".join(key.parts[:1]), PurePosixPath(*key.parts[1:])
     if len(key.parts) < 2 or name in ("..", "/", *_OWN) or is_elsewhere(Path(key)):
         return None
     beside = (root.parent / name,)  # of operators that no repository's build lists
@@ -178,8 +179,8 @@ def within(root: Path, kernel: Mapping[str, str]) -> dict[str, str]:
         key, text = pending.pop()
         for name in INCLUDE.findall(text):
             other = os.path.normpath(PurePosixPath(key).parent / name)
-            own = PurePosixPath(other).parts[0] not in ("..", "/", *_OWN) and (root / other).is_file()
-            if own and other not in kernel and other not in found:
+            beside = not {"..", "/", *_OWN}.intersection(PurePosixPath(other).parts[:1])
+            if beside and (root / other).is_file() and other not in {**kernel, **found}:
                 found[other] = read(root / other)
                 pending.append((other, found[other]))
     return found
@@ -289,7 +290,7 @@ def siblings(root: Path, host: dict[str, str]) -> list[Path]:
 def bodies_by_name(root: Path, files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:
     """Sources beside headers that are included by their way from a folder ``above``, where they have a body for a
     function that ``files`` call."""
-    words = {word for text in files.values() for word in re.findall(r"\b(\w+)\s*\(", text)}
+    words = {word for text in files.values() for word in _CALL.findall(text)}
     found: dict[Path, None] = {}
     for name in dict.fromkeys(n for text in files.values() for n in INCLUDE.findall(text)):
         header = next((folder / name for folder in above if (folder / name).is_file()), None)
@@ -329,7 +330,7 @@ def bodies(root: Path, texts: Sequence[str]) -> list[Path]:
     repository declares has its body in ``src/a/b.cpp`` beside that folder."""
     folders = {f: bodies for f in shared_include_dirs(root) if (bodies := bodies_of(f)) is not None}
     pending = [name for text in texts for name in _ANY_INCLUDE.findall(text)]
-    words = {word for text in texts for word in re.findall(r"\b(\w+)\s*\(", text)}
+    words = {word for text in texts for word in _CALL.findall(text)}
     seen: set[str] = set()
     found: dict[Path, None] = {}
     while pending:
@@ -344,5 +345,5 @@ def bodies(root: Path, texts: Sequence[str]) -> list[Path]:
         if body.is_file() and words & set(_FUNCTION.findall(read(body))):
             found[body] = None
             pending += _ANY_INCLUDE.findall(read(body))  # what it calls has a body, too
-            words |= set(re.findall(r"\b(\w+)\s*\(", read(body)))
+            words |= set(_CALL.findall(read(body)))
     return list(found)

@@ -9,11 +9,11 @@ import ctypes
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import CaseError
 from ..nouns.case import AttrValue
+from ..paths import vnpu
 
 NUMBERS: dict[str, type[ctypes._SimpleCData[Any]]] = {
     "bool": ctypes.c_bool,
@@ -24,9 +24,6 @@ NUMBERS: dict[str, type[ctypes._SimpleCData[Any]]] = {
 }  # fmt: skip
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FIELD = re.compile(r"([\w:][\w:\s]*?)\s*\b(\w+)\s*(?:\[\s*(\d+)\s*\])?\s*(?:=[^;]*|\{[^;{}]*\})?")
-
-#: The toolkit's own struct of a Matmul's tiling: FIELD(name) for each of its numbers.
-_CUBE_TILING = Path(__file__).parents[1] / "vnpu" / "include" / "kernel_tiling" / "cube_tiling_data.h"
 
 ByValue: TypeAlias = "ctypes._SimpleCData[Any] | ctypes.Structure"
 
@@ -108,4 +105,6 @@ def _fields(name: str, texts: Iterable[str]) -> list[tuple[str, type[ctypes._Sim
 
 @cache
 def _cube_tiling() -> tuple[str, ...]:
-    return tuple(re.findall(r"^  FIELD\((\w+)\)", _CUBE_TILING.read_text(encoding="utf-8"), re.MULTILINE))
+    """The fields of the toolkit's own struct of a Matmul's tiling, whose header says FIELD(name) for each."""
+    header = vnpu() / "include" / "kernel_tiling" / "cube_tiling_data.h"
+    return tuple(re.findall(r"^  FIELD\((\w+)\)", header.read_text(encoding="utf-8"), re.MULTILINE))

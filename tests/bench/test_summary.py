@@ -155,6 +155,16 @@ def test_the_page_keeps_its_own_words(tmp_path: Path) -> None:
     assert page.read_text() == text
 
 
+def test_sampled_methods_are_counted_apart(tmp_path: Path) -> None:
+    one = replace(plan(tmp_path), methods=("full", "random"), sampled=("random",))
+    first, second = (o.path for o in one.operators)
+    runs = [run(first, "full", 2.0), run(second, "full", 3.0), run(second, "random", 1.5)]
+    page = tmp_path / "page.md"
+    report.write(page, report.Results(one, runs, []))
+    told = "2 of the 2 cases (2 medium) of the 2 operators of the test list that were asked for have every method"
+    assert f"{told} that is not sampled and seed; 1 have random, too: 1 seed(s)" in page.read_text()
+
+
 def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Mine\n")

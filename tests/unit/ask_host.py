@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ascendopt_tune.build.host import compile_host
@@ -39,10 +40,35 @@ class Ask : public OpDef {
 OP_ADD(Ask, optiling::AskCompileInfo);
 }
 """
+_SIZES = """
+#include "register/tilingdata_base.h"
+#include "tiling/tiling_api.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(AskTilingData)
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, COUNT, sizes);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
+}
+"""
 _KERNEL = """
 #include "kernel_operator.h"
 extern "C" __global__ __aicore__ void ask(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {}
 """
+
+
+def answers(folder: Path, asked: Mapping[str, Sequence[int]], setup: str) -> dict[str, tuple[int, ...]]:
+    """What the functions of host programs answer, for each question in C++ as many numbers as ``asked`` has: a call
+    that sets ``a`` and ``b``, or an expression. ``setup``: statements before them, which have ``platform``."""
+    count = str(sum(map(len, asked.values())))
+    lines = [f"  uint32_t n[{count}] = {{}}, *next = n, a = 0, b = 0;"]
+    lines.append("  auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());")
+    lines.append(setup)
+    for question, expected in asked.items():
+        lines.append(f"  {question}; *next++ = a; *next++ = b;" if len(expected) == 2 else f"  *next++ = {question};")
+    lines.append("  data.set_sizes(n);")
+    _, words = ask(folder, _SIZES.replace("COUNT", count), "\n".join(lines))
+    found = iter(words)
+    return {question: tuple(next(found) for _ in expected) for question, expected in asked.items()}
 
 
 def ask(folder: Path, tiling_h: str, body: str) -> tuple[set[str], list[int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ask_host import ask
+from ask_host import answers
 
 # A question, and (max, min); or, of one that returns a number, that.
 _ASKED: dict[str, tuple[int, ...]] = {
@@ -69,34 +69,11 @@ _ASKED: dict[str, tuple[int, ...]] = {
     "GetLgammaMaxMinTmpSize(rows, 2, false, a, b)": (26 * 12800, 26 * 256),
     "GetLgammaTmpBufferFactorSize(2, a, b)": (13, 0),
 }  # fmt: skip
-_TILING_H = """
-#include "register/tilingdata_base.h"
-#include "tiling/tiling_api.h"
-namespace optiling {
-BEGIN_TILING_DATA_DEF(AskTilingData)
-  TILING_DATA_FIELD_DEF_ARR(uint32_t, COUNT, sizes);
-END_TILING_DATA_DEF;
-REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
-}
-"""
-_BODY = """
-  uint32_t n[COUNT] = {}, *next = n, a = 0, b = 0;
-  auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+_SETUP = """\
   gert::OpImplRegisterV2("Placed").TilingInputsDataDependency({0}, {gert::TilingPlacement::TILING_ON_HOST});
   const ge::Shape rows({100, 64}), few({4, 8}), wide({16, 256}), one({1});
-QUESTIONS
-  data.set_sizes(n);
 """
 
 
 def test_temporary_sizes(tmp_path: Path) -> None:
-    count = str(sum(map(len, _ASKED.values())))
-    lines = [
-        f"  {question}; *next++ = a; *next++ = b;" if len(answer) == 2 else f"  *next++ = {question};"
-        for question, answer in _ASKED.items()
-    ]
-    body = _BODY.replace("QUESTIONS", "\n".join(lines)).replace("COUNT", count)
-    _, words = ask(tmp_path, _TILING_H.replace("COUNT", count), body)
-    found = iter(words)
-    answers = {question: tuple(next(found) for _ in answer) for question, answer in _ASKED.items()}
-    assert answers == _ASKED
+    assert answers(tmp_path, _ASKED, _SETUP) == _ASKED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ask_host import ask
+from ask_host import answers
 
 _ASKED: dict[str, tuple[int, ...]] = {
     "GetReduceMeanMaxMinTmpSize(wide, ge::DT_FLOAT, ReducePattern::AR, true, false, a, b)": (16 * 128 * 4,) * 2,
@@ -54,37 +54,14 @@ _ASKED: dict[str, tuple[int, ...]] = {
     "(UnPadTilingFunc(rows, 0, 2, unpad), unpad.get_srcHeight())": (100,),
     "unpad.get_widthTiling()": (0,),
 }
-_TILING_H = """
-#include "register/tilingdata_base.h"
-#include "tiling/tiling_api.h"
-namespace optiling {
-BEGIN_TILING_DATA_DEF(AskTilingData)
-  TILING_DATA_FIELD_DEF_ARR(uint32_t, COUNT, sizes);
-END_TILING_DATA_DEF;
-REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
-}
-"""
-_BODY = """
-  uint32_t n[COUNT] = {}, *next = n, a = 0, b = 0;
-  auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+_SETUP = """\
   const ge::Shape rows({100, 64}), few({4, 8}), wide({16, 256}), odd({16, 15});
   const ge::Shape ncdhw({1, 20, 2, 3, 5}), six({1, 2, 2, 3, 5, 16}), seven({2, 2, 3, 5, 1, 16, 16});
   constexpr DataFormat plain = DataFormat::NCDHW;
   optiling::PadTiling pad;
   optiling::UnPadTiling unpad;
-QUESTIONS
-  data.set_sizes(n);
 """
 
 
 def test_temporary_sizes_and_tilings(tmp_path: Path) -> None:
-    count = str(sum(map(len, _ASKED.values())))
-    lines = [
-        f"  {question}; *next++ = a; *next++ = b;" if len(answer) == 2 else f"  *next++ = {question};"
-        for question, answer in _ASKED.items()
-    ]
-    body = _BODY.replace("QUESTIONS", "\n".join(lines)).replace("COUNT", count)
-    _, words = ask(tmp_path, _TILING_H.replace("COUNT", count), body)
-    found = iter(words)
-    answers = {question: tuple(next(found) for _ in answer) for question, answer in _ASKED.items()}
-    assert answers == _ASKED
+    assert answers(tmp_path, _ASKED, _SETUP) == _ASKED

@@ -209,7 +209,14 @@ def test_what_a_class_of_a_neighbour_has_in_other_sources_is_compiled_when_it_is
     )
     (beside / "more.h").write_text("namespace optiling { int More(int rows); }\n")
     (beside / "other_more.cpp").write_text("namespace optiling {\nint More(int rows) { return 3 * rows; }\n}\n")
-    (beside / "broken_tiling.cpp").write_text("#include <nowhere.h>\nint Unrelated(int rows) { return 0; }\n")
+    # Neither what doesn't compile here is used, nor is what 2201 has taken for another architecture's by its name.
+    (beside / "broken_tiling.cpp").write_text(
+        "#include <nowhere.h>\nnamespace optiling {\nint More(int rows) { return 0; }\n}\n"
+    )
+    (beside / "arch35").mkdir()
+    (beside / "arch35" / "newer.cpp").write_text(
+        "int Newer::Of(int rows) { return More(rows); }\nint Rows::More() { }\n"
+    )
     text = (root / key).read_text().replace("RowsOf(shape.GetDim(0))", "Own().Of(shape.GetDim(0))")
     text = text.replace("int RowsOf(int rows);", "class Own : public Rows {};")
     (root / key).write_text(f'#include "../../../beside/op_host/rows.h"\n{text}')

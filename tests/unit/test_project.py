@@ -303,7 +303,7 @@ def test_headers_beside_the_kernels_folder_are_part_of_the_kernel(tmp_path: Path
     (root / "modules").mkdir()
     (root / "modules" / "rows.h").write_text('#include "../modules/more.h"\n#include "../op_host/tiling.h"\n')
     (root / "op_host" / "tiling.h").write_text("#pragma once\n")
-    (root / "modules" / "more.h").write_text("#pragma once\n")
+    (root / "modules" / "more.h").write_text('#pragma once\n#include ".."\n')
     kernel = root / "op_kernel" / "scale_rows.cpp"
     kernel.write_text(f'#include "../modules/rows.h"\n{kernel.read_text()}')
     own = {"op_kernel/scale_rows.cpp", "modules/rows.h", "modules/more.h"}

@@ -69,6 +69,21 @@ void in_pieces(const SoftmaxRows& r, Piece piece) {
   for (uint32_t i = 0; i < r.rows; i += at_once) piece(std::min(at_once, r.rows - i));
 }
 
+// A call on rows: what it touches is declared for the computation and once more with the step that leaves the result.
+template <typename Declare, typename Row, typename Steps>
+void on_rows(LocalCall& call, const SoftmaxRows& r, Declare declare, Row row, Steps steps_of) {
+  check_float(call, r.dtype);
+  if (r.rows == 0 || r.columns == 0) return;
+  require_rows(call, r);
+  declare();
+  for (uint32_t i = 0; i < r.rows; i++) row(i);
+  NormSteps steps(call);
+  in_pieces(r, [&](uint32_t n) { steps_of(steps, n); });
+  declare();
+  steps.issue();
+  leave_whole_mask(call.core);
+}
+
 // ---- SoftmaxGrad ----
 
 void softmax_grad_row(const SoftmaxGrad& s, uint32_t row) {
@@ -133,33 +148,21 @@ void declare(LocalCall& call, const SoftmaxUpdate& s) {
 
 void softmax_grad(const SoftmaxGrad& s, const char* api) {
   LocalCall call(api, VNPU_PC);
-  check_float(call, s.r.dtype);
-  if (s.r.rows == 0 || s.r.columns == 0) return;
-  require_rows(call, s.r);
-  declare(call, s);
-  for (uint32_t row = 0; row < s.r.rows; row++) softmax_grad_row(s, row);
-  NormSteps steps(call);
-  in_pieces(s.r, [&](uint32_t n) { softmax_grad_steps(steps, s, n); });
-  declare(call, s);  // with the step that leaves the result
-  steps.issue();
-  leave_whole_mask(call.core);
+  on_rows(
+      call, s.r, [&] { declare(call, s); }, [&](uint32_t row) { softmax_grad_row(s, row); },
+      [&](NormSteps& steps, uint32_t n) { softmax_grad_steps(steps, s, n); });
 }
 
 void simple_softmax(const SimpleSoftmax& s) {
   LocalCall call("SimpleSoftMax", VNPU_PC);
-  check_float(call, s.r.dtype);
   check_float(call, s.statistics);
-  if (s.r.rows == 0 || s.r.columns == 0) return;
-  require_rows(call, s.r);
-  declare(call, s);
-  for (uint32_t row = 0; row < s.r.rows; row++) {
-    const float max = of_block(s.max, row, s.statistics), sum = of_block(s.sum, row, s.statistics);
-    for (uint64_t i = uint64_t(row) * s.r.columns, end = i + s.r.columns; i < end; i++)
+  const auto row = [&](uint32_t at) {
+    const float max = of_block(s.max, at, s.statistics), sum = of_block(s.sum, at, s.statistics);
+    for (uint64_t i = uint64_t(at) * s.r.columns, end = i + s.r.columns; i < end; i++)
       store_float(s.dst, i, s.r.dtype, std::exp(load_float(s.src, i, s.r.dtype) - max) / sum);
-  }
-  NormSteps steps(call);
+  };
   const bool half = s.r.dtype == DType::F16;
-  in_pieces(s.r, [&](uint32_t n) {
+  const auto steps_of = [&](NormSteps& steps, uint32_t n) {
     const uint64_t all = uint64_t(n) * s.r.columns;
     if (half) steps.each({"Cast"}, all);
     if (s.statistics == DType::F16) steps.add("Cast", float_repeats(uint64_t(n) * kBlockFloats), 2);
@@ -167,10 +170,8 @@ void simple_softmax(const SimpleSoftmax& s) {
     steps.each({"Sub", "Exp"}, all);
     blocks_to_rows(steps, n, s.r.columns);
     result(steps, "Div", all, half);
-  });
-  declare(call, s);  // with the step that leaves the result
-  steps.issue();
-  leave_whole_mask(call.core);
+  };
+  on_rows(call, s.r, [&] { declare(call, s); }, row, steps_of);
 }
 
 namespace {
@@ -213,17 +214,10 @@ void softmax_update_steps(NormSteps& steps, const SoftmaxUpdate& s, uint32_t n) 
 
 void softmax_update(const SoftmaxUpdate& s) {
   LocalCall call("SoftmaxFlash", VNPU_PC);
-  check_float(call, s.r.dtype);
   check_float(call, s.statistics);
-  if (s.r.rows == 0 || s.r.columns == 0) return;
-  require_rows(call, s.r);
-  declare(call, s);
-  for (uint32_t row = 0; row < s.r.rows; row++) softmax_update_row(s, row);
-  NormSteps steps(call);
-  in_pieces(s.r, [&](uint32_t n) { softmax_update_steps(steps, s, n); });
-  declare(call, s);  // with the step that leaves the result
-  steps.issue();
-  leave_whole_mask(call.core);
+  on_rows(
+      call, s.r, [&] { declare(call, s); }, [&](uint32_t row) { softmax_update_row(s, row); },
+      [&](NormSteps& steps, uint32_t n) { softmax_update_steps(steps, s, n); });
 }
 
 bool adjust_softmax(const AdjustSoftmax& a) {

@@ -7,7 +7,7 @@ namespace AscendC {
 
 namespace detail {
 // Of the register CTRL architecture 2201 gives kernels bit 48 alone: whether infinities and NaN stay what they are.
-// They do on the virtual NPU, as in the mode that torch_npu starts with.
+// They do on the virtual NPU, which is the mode that torch_npu 2.13.0 sets (aclrtSetDeviceSatMode), whatever it was.
 template <int8_t startBit, int8_t endBit>
 constexpr void check_control() {
   static_assert(startBit == 48 && endBit == 48, "of CTRL, kernels of architecture 2201 have bit 48 alone");
