@@ -67,7 +67,14 @@ GUARD_FUNCTIONS = (
     "__asan_handle_no_return",
 )
 # The library every kernel binary and host program needs, and those torch_npu looks up by name.
-_STUBS = ("libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
+_STUBS = (
+    "libacl_op_compiler.so",
+    "libhccl.so",
+    "libge_runner.so",
+    "libgraph.so",
+    "libacl_tdt_channel.so",
+    "libmspti.so",
+)
 
 _DECLARATION = re.compile(
     r"^(?!constexpr|inline|template|using|static|namespace|struct|class|enum)"

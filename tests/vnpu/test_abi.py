@@ -16,9 +16,16 @@ from ascendopt_tune.build.toolkit import GUARD_FUNCTIONS, VNPU, Toolkit, host_co
 
 LIBRARIES = ("libascendcl.so", "libacl_rtc.so")
 DECLARED_BY_OPERATORS = {"ops::ToString"}  # in common headers that come with their sources
-STUBS = ("libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so")
+STUBS = (
+    "libacl_op_compiler.so",
+    "libhccl.so",
+    "libge_runner.so",
+    "libgraph.so",
+    "libacl_tdt_channel.so",
+    "libmspti.so",
+)
 HEADERS = sorted(path.name for path in (VNPU / "include" / "acl").glob("*.h"))
-WITHOUT_HEADER = re.compile(r"Msprof|rt[A-Z]|vnpu_")  # torch_npu links against these, or we; no host program calls them
+WITHOUT_HEADER = re.compile(r"Msprof|mspti|rt[A-Z]|vnpu_")  # torch_npu calls these, or we; no host program does
 
 
 @pytest.fixture(scope="module")

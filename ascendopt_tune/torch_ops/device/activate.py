@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # What torch_npu 2.13 needs to be found by SONAME; libvnpu.so first, because the others need it.
 _LIBRARIES = ("libvnpu.so", "libascendcl.so", "libacl_op_compiler.so", "libhccl.so", "libge_runner.so", "libgraph.so",
-              "libacl_tdt_channel.so", "libacl_rtc.so")  # fmt: skip
+              "libacl_tdt_channel.so", "libacl_rtc.so", "libmspti.so")  # fmt: skip
 _NO_CANN_NOTICE = "ASCEND_HOME_PATH environment variable is not set"
 
 _prepared: Toolkit | None = None
@@ -65,14 +65,15 @@ class _Hook(MetaPathFinder):
                 if _autoload():
                     prepare()
                 execute(module)
-            elif prepare() is None:
+            elif (virtual := prepare()) is None:
                 execute(module)
             else:
                 with _without_notice():
                     execute(module)
-                from . import fallback  # needs torch, which importing this package must not
+                from . import fallback, profiler  # need torch, which importing this package must not
 
                 fallback.take_over()
+                profiler.take_over(virtual.prefix)
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

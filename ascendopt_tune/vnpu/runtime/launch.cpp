@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernel.h"
+#include "mspti.h"
 #include "state.h"
 
 namespace vnpu_acl {
@@ -87,6 +88,7 @@ int launch(const char* caller, const Function& function, uint32_t blocks, aclrtS
     const std::lock_guard<std::mutex> lock(state_mutex());
     if (find_stream(stream) == nullptr) return bad_stream(caller);
   }
+  const uint64_t issued_ns = kernel_records_wanted() ? record_clock_ns() : 0;
   vnpu::LaunchResult result =
       vnpu::launch(*function.info, blocks, args, function.binary->variables, options_of(config));
   const bool refused = result.status != 0 && result.status < ACL_ERROR_RT_INTERNAL_ERROR;  // never started
@@ -95,6 +97,7 @@ int launch(const char* caller, const Function& function, uint32_t blocks, aclrtS
   Stream* found = find_stream(stream);
   if (found == nullptr) return bad_stream(caller);
   advance(*found, result.task_duration_us);
+  if (issued_ns != 0) record_kernel(function.name, *function.info, found->id, issued_ns, result.task_duration_us);
   if (result.status == 0) return ACL_SUCCESS;
   const std::string message = "kernel " + function.name + ": " + result.message;
   if (at_once) return fail_text(result.status, message);
