@@ -30,7 +30,7 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
   Tensors<uint32_t> u;
   const uint8_t r = static_cast<uint8_t>(repeats);
   const BinaryRepeatParams two(1, 1, 1, 8, 8, 8);
-  const UnaryRepeatParams one(1, 1, 8, 8), widen(1, 1, 8, 4);
+  const UnaryRepeatParams one(1, 1, 8, 8), widen(1, 1, 8, 4), narrow(1, 1, 4, 8);
   const uint16_t length = static_cast<uint16_t>(8 * repeats), lengths[] = {length, length, length, length};
   const MrgSort4Info lists(lengths, false, 15, 1);
   const uint16_t between = repeats > 1 ? 16 : 0;
@@ -69,14 +69,22 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
     ROW(23, "Maxs.any", Maxs(f.z, f.x, 0.5f, 64, r, one))
     ROW(24, "Mins.any", Mins(f.z, f.x, 0.5f, 64, r, one))
     ROW(25, "Cast.any", Cast(f.z, h.x, RoundMode::CAST_NONE, 64, r, widen))
+    ROW(40, "Cast.half", Cast(h.z, f.x, RoundMode::CAST_RINT, 64, r, narrow))
     ROW(26, "MulAddDst.any", MulAddDst(f.z, f.x, f.y, 64, r, two))
-    ROW(27, "ReduceRepeat.any", WholeReduceSum(f.z, f.x, 64, repeats, 1, 1, 8))
+    ROW(27, "ReduceRepeat.any", WholeReduceMax(f.z, f.x, 64, repeats, 1, 1, 8))
+    ROW(38, "ReduceRepeatSum.any", WholeReduceSum(f.z, f.x, 64, repeats, 1, 1, 8))
+    ROW(39, "ReduceRepeatSum.half", WholeReduceSum(h.z, h.x, 128, repeats, 1, 1, 8))
     ROW(28, "ReduceDataBlock.half", BlockReduceSum(h.z, h.x, repeats, 128, 1, 1, 8))
     ROW(29, "ReduceDataBlock.any", BlockReduceSum(f.z, f.x, repeats, 64, 1, 1, 8))
     ROW(30, "ReducePairElem.any", PairReduceSum(f.z, f.x, repeats, 64, 1, 1, 8))
     ROW(31, "Gather.any", Gather(f.z, f.x, u.y, 0, 64 * repeats))
     ROW(32, "Gatherb.any", Gatherb(u.z, u.x, u.y, r, {1, 8}))
     ROW(33, "GatherMask.any", GatherMask(f.z, f.x, 1, false, 0, {1, static_cast<uint16_t>(repeats), 8, 0}, kept))
+    ROW(41, "Duplicate.any", Duplicate(f.z, 1.0f, 64, r, 1, 8))
+    ROW(42, "Copy.any", Copy(f.z, f.x, 64, r, {1, 1, 8, 8}))
+    ROW(43, "DataCopy.any", DataCopy(f.z, f.x, 64 * repeats))
+    ROW(44, "Brcb.any", Brcb(f.z, f.x, r, {1, 8}))
+    ROW(45, "SetCmpMask.any", SetCmpMask(f.x))
     ROW(34, "Sort32.any", Sort32(f.z, f.x, u.y, repeats))
     ROW(35, "MrgSort.any", MrgSort(f.z, {f.x, f.x[4096], f.y, f.y[4096]}, lists))
     CASE(100, "sources in one bank group", Add(f.z, f.x, f.x[4096], 64, r, two))

@@ -204,8 +204,8 @@ void Chip::read_rows(const std::string& table, double offset, double factor) {
     if (dot != std::string::npos && (known != std::end(kTypes) || type == "any"))
       rows_[row.substr(0, dot)][type == "any" ? kAnyType : static_cast<size_t>(known - kTypes)] =
           static_cast<uint16_t>(instructions.size());
-    const std::string result = table + row + ".result";
-    instructions.push_back({row, offset + number(key), factor * number(table + row + ".pace"),
+    const std::string result = table + row + ".result", pace = table + row + ".pace";
+    instructions.push_back({row, offset + number(key), values.count(pace) ? factor * number(pace) : 0,
                             values.count(result) ? number(result) : -1});
   }
 }

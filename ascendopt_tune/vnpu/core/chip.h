@@ -29,8 +29,8 @@ enum class ScalarKind : uint8_t {
 };
 constexpr int kScalarKinds = static_cast<int>(ScalarKind::kCount);
 
-// One row of a table of instructions: the pipe is busy for head + pace * units cycles; its result takes `result` more,
-// where that is less than 0 as many as its pipe's do.
+// One row of a table of instructions: the pipe is busy for head + pace * units cycles (a row without a pace for its
+// head); its result takes `result` more, where that is less than 0 as many as its pipe's do.
 struct InstructionCost {
   std::string name;  // "Add.float"
   double head, pace, result = -1;

@@ -164,7 +164,7 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
     row_sum_as<float>(dst, src, outer, inner, n, mean, false);
   Composite cost(call.core);
   for (double left = per_row;; left = repeats_of(static_cast<uint64_t>(left), add_size)) {
-    cost.add_heads("ReduceRepeat", outer, outer * left);
+    cost.add_heads("ReduceRepeatSum", outer, outer * left);
     if (left <= 1) break;
   }
   if (in_float) cost.add("Cast", per_row, 3.0 * outer);  // there and back, and the last step
@@ -217,7 +217,7 @@ void softmax(const Softmax& s, const char* api) {
   double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
   Composite cost(call.core);
   cost.add("ReduceDataBlock", all, 2);
-  cost.add("ReduceRepeat", rows, 2);
+  for (const char* instruction : {"ReduceRepeat", "ReduceRepeatSum"}) cost.add(instruction, rows);
   cost.add("Brcb", rows, 2);
   for (const char* instruction : {"Sub", "Exp", "Div"}) cost.add(instruction, all);
   if (s.log10)

@@ -69,7 +69,7 @@ Work cost_of(const SoftmaxFlash& s, Core& core) {
   const double kept = s.wide ? rows : repeats_of(s.rows, 4);
   Composite cost(core);
   cost.add("ReduceDataBlock", all, 2);
-  cost.add("ReduceRepeat", rows, 2);
+  for (const char* instruction : {"ReduceRepeat", "ReduceRepeatSum"}) cost.add(instruction, rows);
   cost.add("Brcb", rows, s.wide ? 2 : 1);
   for (const char* instruction : {"Sub", "Exp"}) cost.add(instruction, all);
   if (s.update)

@@ -168,11 +168,11 @@ void deep_norm_sums(NormSteps& steps, const DeepNorm& d, uint32_t rows) {
   if (d.basic_block) {
     const uint32_t parts = d.n.columns / kRepeatFloats;
     steps.add("Add", rows, parts - 1, parts - 1);
-    return steps.add("ReduceRepeat", rows, 2, 2);
+    return steps.add("ReduceRepeatSum", rows, 2, 2);
   }
   for (uint32_t n = d.valid; n > 1; n = (n + kRepeatFloats - 1) / kRepeatFloats) {
     const uint32_t times = n <= kRepeatFloats ? 2 * rows : rows;
-    steps.add("ReduceRepeat", float_repeats(n), times, times);
+    steps.add("ReduceRepeatSum", float_repeats(n), times, times);
   }
 }
 
@@ -290,11 +290,11 @@ void group_sums(NormSteps& steps, const GroupNorm& g, uint32_t count, uint32_t a
   if (g.small) {
     uint32_t lanes = std::min(all, kRepeatFloats);
     while (all % lanes != 0) lanes -= kBlockFloats;
-    steps.add("ReduceRepeat", double(all / lanes) * count);
-    steps.add("ReduceRepeat", count);
+    steps.add("ReduceRepeatSum", double(all / lanes) * count);
+    steps.add("ReduceRepeatSum", count);
   } else {
     for (uint32_t n = all; n > 1; n = (n + kRepeatFloats - 1) / kRepeatFloats)
-      steps.add("ReduceRepeat", float_repeats(n), count, count);
+      steps.add("ReduceRepeatSum", float_repeats(n), count, count);
   }
   steps.add("Muls", 1, count, scale_barriers ? count : 0);
 }

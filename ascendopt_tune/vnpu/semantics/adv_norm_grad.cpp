@@ -59,8 +59,8 @@ void layer_norm_grad_row(const LayerNormGrad& n, uint32_t r) {
 void sum_each_row(NormSteps& steps, uint32_t rows, uint32_t columns) {
   for (uint32_t n = columns; n > 1; n = (n + kRepeatFloats - 1) / kRepeatFloats) {
     const uint32_t whole = n / kRepeatFloats;
-    if (whole) steps.add("ReduceRepeat", whole, rows, rows);
-    if (n % kRepeatFloats) steps.add("ReduceRepeat", 1, rows, rows);
+    if (whole) steps.add("ReduceRepeatSum", whole, rows, rows);
+    if (n % kRepeatFloats) steps.add("ReduceRepeatSum", 1, rows, rows);
     steps.barrier();
   }
 }

@@ -86,7 +86,7 @@ void reduce_rows(Fold fold, const AxisReduction& r, const std::vector<float>& v,
   if (fold == Fold::Prod)
     for (uint32_t n = std::min(lanes, r.columns); n > 1; n = lower_part(n)) cost.add("Mul", r.rows, r.rows);
   else
-    cost.add("ReduceRepeat", r.rows);
+    cost.add(fold == Fold::Sum ? "ReduceRepeatSum" : "ReduceRepeat", r.rows);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ void rms_norm(const RmsNorm& n) {
   const double all = repeats_of(uint64_t(n.rows) * n.columns, 4), rows = repeats_of(uint64_t(n.rows) * kBlockBytes, 1);
   Composite cost(call.core);
   cost.add("Mul", all, 2);
-  cost.add("ReduceRepeat", all);
+  cost.add("ReduceRepeatSum", all);
   for (const char* instruction : {"Muls", "Adds", "Sqrt", "Brcb"}) cost.add(instruction, rows);
   cost.add("Div", all);
   if (n.dtype == DType::F16) cost.add("Cast", all, 3);

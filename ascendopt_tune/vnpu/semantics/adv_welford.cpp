@@ -170,11 +170,11 @@ void welford_finalize(const WelfordFinalize& w) {
       const uint32_t n = std::min(at_once, w.columns - c), head = c < w.head ? std::min(n, w.head - c) : 0;
       piece_steps(steps, w, n, head, variance);
       if (++kept == kRepeatFloats) {
-        steps.add("ReduceRepeat", 1);
+        steps.add("ReduceRepeatSum", 1);
         kept = 1;
       }
     }
-    steps.add("ReduceRepeat", 1);
+    steps.add("ReduceRepeatSum", 1);
   }
   steps.add("Adds", 1, 2);
   steps.add("Duplicate", 1, 2, 2);

@@ -43,7 +43,7 @@ class NormSteps {
       if (more) add("Add", more, rows, rows);
       if (tail) add("Add", 1, rows, rows);
     }
-    add("ReduceRepeat", rows, 2, (rows + 254) / 255);
+    add("ReduceRepeatSum", rows, 2, (rows + 254) / 255);
   }
   // A number of each row to all of it, through the register that Select reads (asc-devkit, BroadcastLastDim).
   void broadcast_rows(uint32_t rows, uint32_t columns) {

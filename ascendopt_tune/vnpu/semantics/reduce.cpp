@@ -140,7 +140,7 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
     call.core.extreme = uint64_t(best.index) << 32 | bits_of<T>(best.value);
     call.write_register(Register::Extreme);
   }
-  call.issue("ReduceRepeat", r.dtype, lanes.repeats());
+  call.issue(op == ReduceOp::Sum ? "ReduceRepeatSum" : "ReduceRepeat", r.dtype, lanes.repeats());
 }
 
 template <typename T>
@@ -206,7 +206,7 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
   }
   call.core.accumulator = bits_of<T>(sum);
   call.write_register(Register::Accumulator);
-  call.issue("ReduceRepeat", r.dtype, lanes.repeats());
+  call.issue("ReduceRepeatSum", r.dtype, lanes.repeats());
 }
 
 }  // namespace
