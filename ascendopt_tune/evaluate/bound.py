@@ -13,7 +13,7 @@ all that were known lies below. How near one comes is cann-bench's figure, HAP (
 anchored performance), whose own bound is a roofline of bytes and operations without the launch, 1 us at least.
 
 Its paces are the chip file's nominal ones, so that it is no bound beyond their intervals; heads are taken for
-``vector.head_cycles`` each, where the table of instructions has up to half as much again.
+``vector.head_cycles`` each, where the table of instructions has half as much to two thirds more.
 """
 
 from __future__ import annotations

@@ -29,8 +29,12 @@ _PLAIN = ("Add", "Mul", "Max", "Adds", "Muls", "Cast", "MulAddDst", "Div", "Exp"
           "Reciprocal", "Relu")  # fmt: skip
 _COSTS = {
     **dict(zip(_PLAIN, _PLAIN, strict=True)),
+    "Duplicate": "Duplicate",
+    "Brcb": "Brcb",
+    "Copy": "Copy",
     "ReduceDataBlock": "BlockReduceSum/Max/Min",
-    "ReduceRepeat": "WholeReduceSum/Max/Min",
+    "ReduceRepeat": "WholeReduceMax/Min",
+    "ReduceRepeatSum": "WholeReduceSum",
     "ReducePairElem": "PairReduceSum",
     "GatherMask": "GatherMask",
 }
