@@ -68,7 +68,7 @@ Work cost_of(const SoftmaxFlash& s, Core& core) {
   const double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
   const double kept = s.wide ? rows : repeats_of(s.rows, 4);
   Composite cost(core);
-  cost.add("ReduceDataBlock", all, 2);
+  for (const char* instruction : {"ReduceDataBlock", "ReduceDataBlockSum"}) cost.add(instruction, all);
   for (const char* instruction : {"ReduceRepeat", "ReduceRepeatSum"}) cost.add(instruction, rows);
   cost.add("Brcb", rows, s.wide ? 2 : 1);
   for (const char* instruction : {"Sub", "Exp"}) cost.add(instruction, all);

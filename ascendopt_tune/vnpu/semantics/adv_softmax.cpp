@@ -5,6 +5,7 @@
 #include "vnpu/adv_softmax.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "norm_steps.h"
 
@@ -47,9 +48,10 @@ void to_block(void* p, uint32_t row, DType t, float v) {
 // A number of each of n rows, in a block: repeats onto the first (`fold`), then twice inside it, then to the block.
 void reduce_to_blocks(NormSteps& steps, const char* fold, uint32_t n, uint32_t columns) {
   const uint32_t parts = (columns + kRepeatFloats - 1) / kRepeatFloats;
+  const char* const blocks = std::string_view(fold) == "Add" ? "ReduceDataBlockSum" : "ReduceDataBlock";
   steps.add(fold, n, parts - 1, parts - 1);
-  steps.add("ReduceDataBlock", n);
-  steps.add("ReduceDataBlock", (n + kBlockFloats - 1) / kBlockFloats);
+  steps.add(blocks, n);
+  steps.add(blocks, (n + kBlockFloats - 1) / kBlockFloats);
   steps.add("Brcb", (n + kBlockFloats - 1) / kBlockFloats);
 }
 void blocks_to_rows(NormSteps& steps, uint32_t n, uint32_t columns) {

@@ -172,7 +172,7 @@ void blocks_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLan
       dst[b] = result;
     }
   }
-  call.issue("ReduceDataBlock", r.dtype, lanes.repeats());
+  call.issue(op == ReduceOp::Sum ? "ReduceDataBlockSum" : "ReduceDataBlock", r.dtype, lanes.repeats());
 }
 
 template <typename T>
