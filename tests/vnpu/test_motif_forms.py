@@ -21,7 +21,6 @@ __all__ = ["evaluator"]
 
 FOLDER = Path(__file__).with_name("motif_forms")
 FORMULAS: dict[str, Callable[..., Any]] = {
-    "added_then_copied": lambda a, b: a + 3 * b,
     "barrier_a_row": lambda x, m: torch.exp(x - m),
     "bias_a_row": lambda x, b: torch.exp(x) + b,
     "cast_again": lambda x: torch.exp(x) * x + x,

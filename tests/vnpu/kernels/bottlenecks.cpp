@@ -70,8 +70,8 @@ extern "C" __global__ __aicore__ void elements(GM_ADDR, GM_ADDR y, uint32_t coun
   DataCopy(global(y, GetBlockIdx() * 1024), a, 1024);
 }
 
-// A reduction whose result the scalar unit reads, row by row.
-extern "C" __global__ __aicore__ void round_trips(GM_ADDR, GM_ADDR y, uint32_t count) {
+// A reduction whose result the scalar unit reads, row by row, and `more` times again.
+extern "C" __global__ __aicore__ void round_trips(GM_ADDR, GM_ADDR y, uint32_t count, uint32_t more) {
   LocalTensor<float> a(TPosition::VECCALC, 0, 1024), work(TPosition::VECCALC, 8192, 1024),
       sum(TPosition::VECCALC, 16384, 8);
   Duplicate(a, 1.0f, 1024);
@@ -81,7 +81,7 @@ extern "C" __global__ __aicore__ void round_trips(GM_ADDR, GM_ADDR y, uint32_t c
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     float value = sum.GetValue(0);
-    for (uint32_t k = 0; k < 4; k++) value += sum.GetValue(0);
+    for (uint32_t k = 0; k < more; k++) value += sum.GetValue(0);
     SetFlag<HardEvent::S_V>(0);
     WaitFlag<HardEvent::S_V>(0);
     Adds(a, a, value, 64);

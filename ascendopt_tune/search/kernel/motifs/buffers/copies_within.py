@@ -3,7 +3,6 @@
 1. What is copied and then read, by several instructions perhaps, is read where it is.
 2. A tensor that is copied where the types agree and cast elsewhere is, where they agree, the one that was loaded.
 3. What the next instruction makes of such a tensor in place, it makes of what was loaded.
-4. A sum that ``Axpy`` leaves in one tensor and a copy takes to another is made there.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _BARRIER = "PipeBarrier<PIPE_V>();"
 
 
 def taken_as_they_are(kernel: KernelProgram) -> Iterator[Change]:
-    """Each copy of the four kinds, not made."""
+    """Each copy of the three kinds, not made."""
     outside = global_tensors(kernel)
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
@@ -37,7 +36,6 @@ def taken_as_they_are(kernel: KernelProgram) -> Iterator[Change]:
             if found is not None and not outside & {root(a) for a in found[0].args[:2]}:
                 yield from _the_loaded_one(kernel, block, i, *found)
                 yield from _made_of_it(kernel, block, i, *found)
-            yield from _summed_there(kernel, block, i, outside)
 
 
 def _mentions(kernel: KernelProgram, block: Block, node: Node, name: str) -> int:
@@ -290,51 +288,3 @@ def _guarded(kernel: KernelProgram, block: Block, node: Node) -> tuple[str, ApiC
     calls = [kernel.call_of(block.function, n) for n in branch.named_children if n.type != "comment"]
     work = [c for c in calls if c is None or not is_barrier(c, "PIPE_V")]
     return kernel.text(block.function.path, condition), work[0] if len(work) == 1 else None
-
-
-# -- a sum made where it is wanted -------------------------------------------------------------------------------------
-
-
-def _summed_there(kernel: KernelProgram, block: Block, i: int, outside: set[str]) -> Iterator[Change]:
-    """``Axpy(a, b, s, n)`` and a copy of ``a`` to ``y``: ``Muls(b, b, s, n); Add(y, a, b, n)``, if the two are dead."""
-    axpy, path = block.steps[i].call, block.function.path
-    if axpy is None or axpy.name != "Axpy" or len(axpy.args) != 4:
-        return
-    total, term, factor, count = axpy.args
-    behind = [s.node for s in block.steps[i + 1 :] if not _is_v_barrier(kernel, block, s.node)]
-    target = _copied_to(kernel, block, behind[0], total, count) if behind else None
-    used = {root(total), root(term)}
-    dead = all(
-        kernel.call_of(block.function, n) is not None and "FreeTensor" in kernel.text(path, n)
-        for n in behind[1:]
-        if used.intersection(_WORD.findall(kernel.text(path, n)))
-    )
-    if target is None or not dead or outside & {root(target), *used} or len({root(target), *used}) < 3:
-        return
-    assert axpy.statement is not None
-    barrier = "" if kernel.auto_sync else f" {_BARRIER}"
-    edits = (
-        kernel.replace(path, axpy.statement, f"{axpy.spelled('Muls', term, term, factor, count)};{barrier}"),
-        kernel.replace(path, behind[0], f"{axpy.spelled('Add', target, total, term, count)};"),
-    )
-    change = f"Axpy of {block.function.name} as Muls and Add, which writes {target} itself"
-    yield Change(f"{kernel.site(block.function, axpy.statement)}/sum", change, edits)
-
-
-def _is_v_barrier(kernel: KernelProgram, block: Block, node: Node) -> bool:
-    call = kernel.call_of(block.function, node)
-    return node.type == "comment" or (call is not None and is_barrier(call, "PIPE_V"))
-
-
-def _copied_to(kernel: KernelProgram, block: Block, node: Node, source: str, count: str) -> str | None:
-    """Where a statement copies the tensor, all ``count`` elements at least: it may ask before whether it has to, and
-    round up to whole blocks."""
-    call = kernel.call_of(block.function, node)
-    calls = [call] if call is not None else _calls(kernel, block, node) if node.type == "if_statement" else []
-    work = [c for c in calls if c.name != "GetPhyAddr" and not is_barrier(c, "PIPE_V")]
-    asks = node.child_by_field_name("condition")
-    if asks is not None and "GetPhyAddr" not in kernel.text(block.function.path, asks):
-        return None
-    targets = {c.args[0] for c in work if copies(c) and c.args[1] == source and count in c.args[-1]}
-    alike = len(targets) == 1 and all(copies(c) and c.args[1] == source and count in c.args[-1] for c in work)
-    return next(iter(targets)) if work and alike else None
