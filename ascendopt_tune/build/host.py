@@ -205,6 +205,8 @@ class _Build:
         with ThreadPoolExecutor(2) as pool:
             objects = list(pool.map(lambda job: self.object_of(*job), jobs))
         untried = [s for s in self.operator.spare_sources if s not in self._kept_spares()]
+        if (linked := self._with_shapes(objects)) is not None:
+            return linked
         while True:
             try:
                 return self.link(objects, untried)
@@ -216,6 +218,19 @@ class _Build:
                 compiled = {s: found for s in more if (found := self._compiled(s)) is not None}
                 objects += compiled.values()
                 self._keep_spares([*self._kept_spares(), *compiled])
+
+    def _with_shapes(self, objects: Sequence[Path]) -> Path | None:
+        """The program with what there is of the operator's own shape functions; None where it doesn't build with them,
+        or there are none, or that was tried before."""
+        if not self.operator.shape_sources or self._spares.exists():
+            return None
+        compiled = {s: found for s in self.operator.shape_sources if (found := self._compiled(s)) is not None}
+        try:
+            linked = self.link([*objects, *compiled.values()]) if compiled else None
+        except _CompilerError:
+            linked = None
+        self._keep_spares(list(compiled) if linked is not None else [])
+        return linked
 
     def found(self) -> Path | None:
         """The linked program, if it is there."""
@@ -236,7 +251,7 @@ class _Build:
 
     def _kept_spares(self) -> list[Path]:
         """The spare sources that a program of this operator needed before."""
-        known = {str(s): s for s in self.operator.spare_sources}
+        known = {str(s): s for s in (*self.operator.spare_sources, *self.operator.shape_sources)}
         if not known or not self._spares.exists():
             return []
         return [known[name] for name in json.loads(self._spares.read_text(encoding="utf-8")) if name in known]

@@ -185,7 +185,8 @@ class DeviceLaunch:
         if isinstance(argument, TensorSpec):
             return buffers[0].pointer
         listed = list_descriptor([b.spec.shape for b in buffers], [b.pointer for b in buffers])
-        return self._upload(listed, f"the description of the list {buffers[0].name.partition('.')[0]}")
+        which = f"the list {buffers[0].name.partition('.')[0]}" if buffers else "an empty list"
+        return self._upload(listed, f"the description of {which}")
 
     def free(self) -> None:
         """Frees all device memory. Harmless when repeated."""

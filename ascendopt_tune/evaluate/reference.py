@@ -126,7 +126,7 @@ def _exactly(
     assert operator.reference is not None
     _one_thread_first()
     # The same memory for every sign: getting pages from the system takes longer than the arithmetic.
-    wide = [_map_any(lambda a: np.empty(a.shape, np.float64 if _floating(a) else a.dtype), a) for a in inputs]
+    wide = [_map_any(lambda a: np.empty(a.shape, np.float64 if _floating(a) else _held(a)), a) for a in inputs]
     for sign in signs:
         rng = np.random.default_rng([seed, 0xF64])
         for made, array in zip(wide, inputs, strict=True):
@@ -137,6 +137,11 @@ def _exactly(
         results = _by_output(operator, case, results)
         found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
         yield tuple(mapped(lambda a: _apart(a, wide), f) for f in found)
+
+
+def _held(array: Array) -> np.dtype[Any]:
+    """The dtype in which torch has the array's values: int8 for int4, which it doesn't know."""
+    return np.dtype(np.int8) if array.dtype == ml_dtypes.int4 else array.dtype
 
 
 def _floating(array: Array) -> bool:
@@ -365,10 +370,10 @@ def _by_output(operator: Operator, case: Case, results: Any) -> Any:
 
 
 def to_tensor(array: Array) -> torch.Tensor:
-    """A torch tensor with a copy of the array; bfloat16 included."""
+    """A torch tensor with a copy of the array; bfloat16 included, int4 as int8."""
     import torch
 
-    copied = np.array(array)
+    copied = np.array(array, dtype=_held(array))
     if copied.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(copied.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(copied)

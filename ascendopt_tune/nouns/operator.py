@@ -132,8 +132,9 @@ class Operator:
     are compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
     files really lie (foreach operators have their tiling in one common file). ``library_sources`` are compiled and
     linked as they are, and no part of the pair: a repository's own library for tiling programs; ``spare_sources``, of
-    operators whose headers this one includes, only where a function is missing otherwise. ``elsewhere`` names functions
-    that only sources for other architectures define, which are left out.
+    operators whose headers this one includes, only where a function is missing otherwise; ``shape_sources``, the
+    operator's own with shape functions that its build names in no way that is read, only where they build.
+    ``elsewhere`` names functions that only sources for other architectures define, which are left out.
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is
     the specification.
     """
@@ -147,6 +148,7 @@ class Operator:
     shared_sources: tuple[tuple[str, Path], ...] = ()
     library_sources: tuple[Path, ...] = ()
     spare_sources: tuple[Path, ...] = ()
+    shape_sources: tuple[Path, ...] = ()
     host_include_dirs: tuple[Path, ...] = ()
     kernel_include_dirs: tuple[Path, ...] = ()
     elsewhere: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from .texts import COMMENT, HEADERS, INCLUDE, KERNEL_SOURCES, NUMBER, SOURCES, T
 
 _SHOWN = 4  # operators that a message names
 _DEFINITION = re.compile(r"\bOP_ADD\b")
+_SHAPES = re.compile(r"\bIMPL_OP_INFERSHAPE\b|\bSetInferShape\s*\(|\.\s*InferShape\s*\(")
 
 
 def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str = "") -> Operator:
@@ -82,16 +83,18 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     definitions = around.shared_definitions(root, host, (*rules.include_dirs, *searched, *above))
     host |= {key: read(path) for key, path in definitions}
     kernel, headers, ways = _with_headers(root, kernel, main, rules, (*kernel_includes, *searched))
+    sources = own + tuple(key for key, _ in common)
     return Operator(
         name=entry if wanted else root.name,
         root=root,
         entry=entry,
         kernel_main=main,
         baseline=Pair(tiling=host, kernel=kernel),
-        host_sources=own + tuple(key for key, _ in common),
+        host_sources=sources,
         shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
         spare_sources=around.spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers]),
+        shape_sources=_shape_sources(root, host, sources, rules.library_sources),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
         ),
@@ -197,6 +200,18 @@ def _host_sources(
             own += [p for p in sources if registration.search(host[p])]
             own += around.called(own, {p: host[p] for p in sources})
     return tuple(own), tuple(shared)
+
+
+def _shape_sources(
+    root: Path, host: dict[str, str], linked: Iterable[str], library: Iterable[Path]
+) -> tuple[Path, ...]:
+    """Sources of the folder that register shape functions, where none of those that are linked does (keys of ``host``,
+    and a library's files)."""
+    texts = [*(host[key] for key in linked), *map(read, library)]
+    if any(_SHAPES.search(COMMENT.sub(" ", text)) for text in texts):
+        return ()
+    others = ((p, text) for p, text in host.items() if Path(p).suffix in SOURCES and (root / p).is_file())
+    return tuple(root / p for p, text in others if _SHAPES.search(COMMENT.sub(" ", text)))
 
 
 def _split_options(words: Iterable[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:

@@ -10,11 +10,13 @@ import test_cube_units
 import test_image_units
 import test_matmul_units
 import test_mixed_units
+import test_operator_units
 import test_samples
 from vllm_ops import cubes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube_units.md"
-ROW = re.compile(r"^\| (asc-devkit|cann-ops|catlass|vllm-ascend) `(\w+)` \| (.+) \|$", re.MULTILINE)
+REPOSITORIES = "asc-devkit|cann-ops|catlass|ops-nn|ops-transformer|vllm-ascend"
+ROW = re.compile(rf"^\| ({REPOSITORIES}) `(\w+)` \| (.+) \|$", re.MULTILINE)
 
 
 def run() -> set[tuple[str, str]]:
@@ -24,6 +26,7 @@ def run() -> set[tuple[str, str]]:
     operators = ("mmad", "mat_mul_v3", "matmul_leakyrelu", "matmul_api_constant", "complex_mat_mul")
     found |= {("cann-ops", name) for name in operators}
     found |= {("cann-ops", name) for name in test_image_units.IMAGES}
+    found |= {(where, Path(row.path).name) for where, rows in test_operator_units.UNITS.items() for row in rows}
     found |= {("catlass", Path(example.folder).name) for example in test_catlass_units.TABLE}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
 

@@ -207,18 +207,26 @@ def test_a_fault_of_the_operator_itself_is_told(fault: Fault, evaluator: Evaluat
     assert fault.text in outcome.reason
 
 
-def check(row: Row, case: str, dtype: str, evaluator: Evaluator) -> Timed:
+def check(row: Row, case: str, dtype: str, evaluator: Evaluator, root: Path | None = None) -> Timed:
     if row.hazard:  # of the operator as it is built; its values with the compiler's automatic synchronization
-        told = outcome_of(row, case, dtype, evaluator)
+        told = outcome_of(row, case, dtype, evaluator, root=root)
         assert isinstance(told, Hazard)
         assert row.hazard in told.reason
-    outcome = outcome_of(row, case, dtype, evaluator, ("--cce-auto-sync=on",) if row.hazard else ())
+    outcome = outcome_of(row, case, dtype, evaluator, ("--cce-auto-sync=on",) if row.hazard else (), root)
     assert isinstance(outcome, Timed), f"{type(outcome).__name__}: {getattr(outcome, 'reason', outcome)}"
     return outcome
 
 
-def outcome_of(row: Row | Fault, case: str, dtype: str, evaluator: Evaluator, options: tuple[str, ...] = ()) -> Outcome:
-    operator = load_project(sources() / "csrc" / row.path)
+def outcome_of(
+    row: Row | Fault,
+    case: str,
+    dtype: str,
+    evaluator: Evaluator,
+    options: tuple[str, ...] = (),
+    root: Path | None = None,
+) -> Outcome:
+    """What the gate says of one case; ``root``: the folder that the row's path starts from, vllm-ascend's if None."""
+    operator = load_project((sources() / "csrc" if root is None else root) / row.path)
     signature = evaluator.describe(operator).signature
     names = [p.name for p in signature.inputs]
     chosen: dict[str, Any] = {

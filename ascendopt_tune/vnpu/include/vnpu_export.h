@@ -21,6 +21,8 @@
 #define VNPU_TASK_TYPE(key, type) \
   VNPU_TASK_TYPE_MARK(key, type)  \
   static_assert(AscendC::detail::type_of_2201(type), "no type of a kernel of architecture 2201: " #type)
+// What combinations of template arguments ASCENDC_TPL_SEL has, and on which cores each runs: for that compiler, too.
+#define VNPU_TPL_SELECTED(...)
 #define KERNEL_TASK_TYPE(key, type) VNPU_TASK_TYPE(key, type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) VNPU_TASK_TYPE(default, type)
 

@@ -48,10 +48,14 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 std::vector<Kernel> find_kernels(const std::string& preprocessed);
 
 // The cores that a program's kernels are for, where they don't say it themselves: as a template of theirs is marked;
-// else as KERNEL_TASK_TYPE says (for tiling key `key`, or for all); else by what occurs: positions of cube cores alone,
-// of both kinds with flags or a meeting between them, of both kinds with products but neither (cube cores), or anything
-// else.
+// else as ASCENDC_TPL_SEL says for the key's template arguments; else as KERNEL_TASK_TYPE says (for tiling key `key`,
+// or for all); else by what occurs: positions of cube cores alone, of both kinds with flags or a meeting between them
+// or a MatmulImpl, of both kinds with products but neither (cube cores), or anything else.
 Cores cores_of(const std::string& preprocessed, const std::string& key);
+
+// The same as ASCENDC_TPL_SEL says it for the template arguments that tiling key `key` stands for; nothing where no
+// selection has a kernel type for them.
+std::optional<Cores> cores_of_selection(const std::vector<std::string>& tokens, const std::string& key);
 
 // Whether a program says itself, for all of its kernels, what cores they are for.
 bool says_cores(const std::string& preprocessed, const std::string& key);

@@ -219,7 +219,8 @@ bool translate_options(const std::vector<std::string>& options, Options* transla
 
 namespace {
 
-const char* const kUnmarked = "#undef VNPU_GLOBAL_MARK\n#undef VNPU_CORES_MARK\n#undef VNPU_TASK_TYPE_MARK\n";
+const char* const kUnmarked =
+    "#undef VNPU_GLOBAL_MARK\n#undef VNPU_CORES_MARK\n#undef VNPU_TASK_TYPE_MARK\n#undef VNPU_TPL_SELECTED\n";
 
 // A compilation of the program for the cores of one kind.
 enum class Pass { Vector, Cube };

@@ -38,6 +38,15 @@ size_t end_of_plain(const Tokens& tokens, size_t at) {
   return plain && is_word(tokens[at - 1]) && tokens[at - 2] != ":" ? at : 0;
 }
 
+// The bracket that closes `T name = {yes or no, yes or no}` from `at` on, for a configuration of LoadData; else 0.
+size_t end_of_load(const Tokens& tokens, size_t at) {
+  const auto answer = [&](size_t place) { return tokens[place] == "true" || tokens[place] == "false"; };
+  if (at + 8 >= tokens.size() || tokens[at] != "IsResetLoad3dConfig" || !is_word(tokens[at + 1])) return 0;
+  const bool both = tokens[at + 2] == "=" && tokens[at + 3] == "{" && answer(at + 4) && tokens[at + 5] == "," &&
+                    answer(at + 6) && tokens[at + 7] == "}";
+  return both ? at + 7 : 0;
+}
+
 }  // namespace
 
 std::string with_initializers(const std::string& preprocessed) {
@@ -50,6 +59,11 @@ std::string with_initializers(const std::string& preprocessed) {
                       (tokens[i - 1] == "constexpr" && tokens[i] == "static");
     const size_t end = both ? end_of_plain(tokens, i + 1) : 0;
     if (end != 0) text.insert(places[end], "{}");
+    const size_t load = both ? end_of_load(tokens, i + 1) : 0;
+    if (load == 0) continue;
+    const std::string named = "const AscendC::IsResetLoad3dConfig& " + tokens[i + 2] +
+                              " = AscendC::detail::kLoad3dConfig<" + tokens[i + 5] + ", " + tokens[i + 7] + ">";
+    text.replace(places[i + 1], places[load] + 1 - places[i + 1], named);
   }
   return text;
 }

@@ -207,6 +207,7 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   KernelFinder finder(tokens);
   finder.run();
   if (const auto cores = finder.of_templates()) return *cores;
+  if (const auto cores = cores_of_selection(tokens, key)) return *cores;
   if (const std::string type = task_type(tokens, key); !type.empty()) {
     const auto found = types.find(type);
     return found == types.end() ? Cores::Vector : found->second;
@@ -219,6 +220,8 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
   if (says_groups(tokens)) return Cores::MixedTwo;
   if (specialized_does(tokens, "AIV") && !specialized_does(tokens, "AIC")) return Cores::Vector;
+  // Recognized by what it uses, a kernel that says nothing gets two vector cores for each cube core.
+  if (says("MatmulImpl")) return Cores::MixedTwo;
   return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }
 
@@ -226,7 +229,8 @@ bool says_cores(const std::string& preprocessed, const std::string& key) {
   const std::vector<std::string> tokens = tokenize(preprocessed);
   KernelFinder finder(tokens);
   finder.run();
-  return finder.of_templates().has_value() || !task_type(tokens, key).empty();
+  return finder.of_templates().has_value() || cores_of_selection(tokens, key).has_value() ||
+         !task_type(tokens, key).empty();
 }
 
 bool asks_for_cubes(const std::string& preprocessed, const std::string& program, const std::string& own) {

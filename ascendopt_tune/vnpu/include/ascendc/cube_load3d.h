@@ -130,6 +130,13 @@ ASCENDC_INLINE void SetLoadDataRepeat(const LoadDataRepeatParam& p) {
   vnpu::set_window_repeat(p.repeatStride, p.repeatTime, p.repeatMode != 0);
 }
 
+// What a configuration in a function becomes (runtime/rtc_constants.cpp): g++ 12 fails on one that is an argument
+// there.
+namespace detail {
+template <bool sets_image, bool sets_padding>
+inline constexpr IsResetLoad3dConfig kLoad3dConfig = {sets_image, sets_padding};
+}  // namespace detail
+
 // ---- L1 -> L0A, L0B ----
 template <typename T, const IsResetLoad3dConfig& defaultConfig = IS_RESER_LOAD3D_DEFAULT_CONFIG, typename U = T>
 ASCENDC_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<U>& p) {

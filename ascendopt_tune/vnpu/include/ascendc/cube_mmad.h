@@ -5,6 +5,9 @@
 
 namespace AscendC {
 
+// Values of unitFlag by the names that CANN's compiler has for them: set, and set for the last time.
+constexpr uint8_t UFMode2 = 2, UFMode3 = 3;
+
 struct MmadParams {
   MmadParams() = default;
   MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, bool isBiasIn, int32_t offset, bool sparse, bool winogradA,

@@ -3,9 +3,9 @@
 //
 // Each argument takes its bits of the key, the first one the lowest: for numbers and dtypes the position among the
 // declared values, for booleans the value. A dtype that is an input's or an output's (ASCENDC_TPL_INPUT) is what the
-// case has there, whatever the key says: the tiling function may say nothing of it. ASCENDC_TPL_SEL, which says what
-// combinations are built beforehand, says nothing here: each is built when it is asked for. A template parameter that
-// is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
+// case has there, whatever the key says: the tiling function may say nothing of it. Of ASCENDC_TPL_SEL, which says what
+// combinations are built beforehand, only the kernel types count: each combination is built when it is asked for. A
+// template parameter that is a type has a dtype declared for it (ASCENDC_TPL_DATATYPE_DECL).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -179,6 +179,11 @@ enum : uint32_t {
   }                                                                                        \
   static_assert(true, "")
 #define ascendc_tpl_params ascendc_tpl_declared(ascendc_tpl::Place<__COUNTER__>{}).params
+// Of a kernel the run-time compiler reads there which cores it runs on (runtime/rtc_templates.cpp).
+#ifdef __CCE_AICORE__
+#define ASCENDC_TPL_SEL(...) VNPU_TPL_SELECTED(__VA_ARGS__)
+#else
 #define ASCENDC_TPL_SEL(...)
+#endif
 #define GET_TPL_TILING_KEY(...) ascendc_tpl::key_of(ascendc_tpl_params, {__VA_ARGS__})
 #define ASCENDC_TPL_SEL_PARAM(context, ...) (context)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))

@@ -1,0 +1,106 @@
+"""Matrix products and what is fused with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from cann_ops.table import TWICE, Row, dynamic_quant, gelu_tanh
+
+Tensor = torch.Tensor
+Order = tuple[int, int, int]
+
+
+def product(a: Tensor, b: Tensor, bias: Tensor | None, transpose_x1: bool, transpose_x2: bool) -> Tensor:
+    found = (a.mT if transpose_x1 else a) @ (b.mT if transpose_x2 else b)
+    return found if bias is None else found + bias
+
+
+def product_of_batches(x1: Tensor, x2: Tensor, *_: Any, perm_x1: Order, perm_x2: Order, **__: Any) -> Tensor:
+    """Batch by batch; the batches come last but one."""
+    return (x1.permute(perm_x1) @ x2.permute(perm_x2)).transpose(0, 1)
+
+
+def matrix(tiles: Tensor) -> Tensor:
+    """[..., columns / c, rows / r, r, c], as FRACTAL_NZ lies, as [..., rows, columns]."""
+    *batch, across, down, rows, columns = tiles.shape
+    return tiles.movedim(-4, -2).reshape(*batch, down * rows, across * columns)
+
+
+def product_of_groups(x: list[Tensor], weight: list[Tensor], *rest: Any, **_: Any) -> list[Tensor]:
+    """Rows of x follow each other in groups, whose ends are given, each with a weight of its own."""
+    ends = [0, *rest[5].tolist()]
+    return [torch.cat([x[0][a:b] @ w for a, b, w in zip(ends, ends[1:], weight[0], strict=False)])]
+
+
+def swiglu_in_int8(product: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row by a scale of its own."""
+    gate, up = product.chunk(2, -1)
+    found = torch.nn.functional.silu(gate) * up
+    return dynamic_quant(found)
+
+
+def swiglu_of_groups(x: Tensor, of_row: Tensor, ends: Tensor, weight: list[Tensor], scale: list[Tensor],
+                     *_: Any, **__: Any) -> tuple[Tensor, Tensor]:  # fmt: skip
+    at = [0, *ends.tolist()]
+    parts = [
+        x[a:b].double() @ w.double() * s for a, b, w, s in zip(at, at[1:], matrix(weight[0]), scale[0], strict=False)
+    ]
+    return swiglu_in_int8(torch.cat(parts) * of_row[:, None])
+
+
+def quantized_after_rotation(x: Tensor, rotation: Tensor, _: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    return dynamic_quant((x.reshape(-1, len(rotation)) @ rotation).reshape(x.shape))
+
+
+def feed_forward(x: Tensor, first: Tensor, second: Tensor, _: Any, bias: Tensor | None, more_bias: Tensor | None,
+                 *__: Any, **___: Any) -> Tensor:  # fmt: skip
+    hidden = (x @ first if bias is None else x @ first + bias).relu()
+    return hidden @ second if more_bias is None else hidden @ second + more_bias
+
+
+def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None, approximate: int) -> Tensor:
+    found = x @ weight.mT
+    found = found if bias is None else found + bias
+    return gelu_tanh(found) if approximate else torch.nn.functional.gelu(found)
+
+
+NONE_OF_FFN = "- - - - - - - -"
+ENDS = [20, 50, 64]
+QUANTIZED = "-> int8[64,256] float32[64]"
+PRODUCTS: dict[str, tuple[Row, ...]] = {
+    "ops-nn": (
+        Row("experimental/matmul/matmul_fp32",
+            ("T[64,128] T[128,96] T[96] -> T[64,96]", "T[256,64] T[64,128] T[128] -> T[256,128]"), product,
+            ("float32",), attrs={"transpose_x1": False, "transpose_x2": False}),
+        Row("experimental/matmul/fused_matmul_gelu",
+            ("T[64,128] T[256,128] T[256] -> T[64,256]", "T[37,96] T[80,96] - -> T[37,80]"), linear_gelu,
+            ("float16", "bfloat16"), attrs={"approximate": 1}, tolerance=TWICE),  # rounds the product, too
+        Row("matmul/transpose_batch_mat_mul",
+            ("T[4,32,128] T[4,128,64] - - -> T[32,4,64]", "T[2,50,128] T[2,128,128] - - -> T[50,2,128]"),
+            product_of_batches, ("float16", "bfloat16"),
+            attrs={"perm_x1": (0, 1, 2), "perm_x2": (0, 1, 2), "perm_y": (1, 0, 2), "enable_hf32": False,
+                   "batch_split_factor": 1}),
+        # The rotated rows are rounded to the type of x before they are quantized.
+        Row("matmul/rotate_quant",
+            ("T[64,512] T[128,128] - -> int8[64,512] float32[64]", "T[37,256] T[64,64] - -> int8[37,256] float32[37]"),
+            quantized_after_rotation, ("bfloat16", "float16"), tolerance={"int8": 1, "float32": 4e-3}),
+    ),
+    "ops-transformer": (
+        # What is hidden is rounded to half, as its attribute for performance asks for.
+        Row("ffn/ffn",
+            (f"T[64,128] T[128,256] T[256,128] - T[256] T[128] {NONE_OF_FFN} -> T[64,128]",
+             f"T[37,96] T[96,160] T[160,96] - - - {NONE_OF_FFN} -> T[37,96]"),
+            feed_forward, attrs={"activation": "relu", "inner_precise": 1}, domain=dict.fromkeys(range(3), (-0.5, 0.5)),
+            tolerance={"float16": 1e-2}),
+        Row("gmm/grouped_matmul",
+            ("(T[64,128]) (T[3,128,256]) () () () () () int64[3] - -> (T[64,256])",
+             "(T[64,96]) (T[3,96,144]) () () () () () int64[3] - -> (T[64,144])"),
+            product_of_groups, ("float16", "bfloat16"),
+            attrs={"split_item": 3, "group_type": 0, "group_list_type": 0}, values={7: ENDS}),
+        Row("gmm/grouped_matmul_swiglu_quant_v2",
+            (f"int8[64,256] float32[64] int64[3] (int8[3,16,16,16,32]:FRACTAL_NZ) (T[3,512]) () - - {QUANTIZED}",
+             f"int8[64,128] float32[64] int64[3] (int8[3,16,8,16,32]:FRACTAL_NZ) (T[3,512]) () - - {QUANTIZED}"),
+            swiglu_of_groups, ("float32", "bfloat16"), values={2: ENDS}),
+    ),
+}  # fmt: skip
