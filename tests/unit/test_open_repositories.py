@@ -136,6 +136,26 @@ def test_what_another_operator_takes_of_the_repositorys_library_is_built_too(tmp
     assert "shared/rows_shared.cpp" in load_project(root).host_sources
 
 
+@pytest.mark.parametrize(("name", "built"), [("legacy_common_manager", False), ("common_manager", True)])
+def test_the_finder_of_canns_unpublished_library_is_ours(tmp_path: Path, name: str, built: bool) -> None:
+    root = write_repository(tmp_path)
+    files = {
+        f"common/inc/op_host/{name}.h": "#pragma once\nint Instance();\n",
+        f"common/src/op_host/{name}.cpp": "int Instance() { return 2; }\n",
+        "common/inc/op_host/rows_shared.h": "#pragma once\nint HalfOf(int rows);\n",
+        "common/src/op_host/rows_shared.cpp": f'#include "op_host/rows_shared.h"\n#include "op_host/{name}.h"\n'
+        "int HalfOf(int rows) { return rows / Instance(); }\n",
+        "math/row_utils/op_host/row_utils_tiling.cpp": '#include "op_host/rows_shared.h"\n'
+        "namespace optiling { int RowsOf(int rows) { return HalfOf(rows); } }\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    sources = load_project(root).host_sources
+    assert "shared/rows_shared.cpp" in sources
+    assert (f"shared/{name}.cpp" in sources) == built
+
+
 def test_the_body_of_a_called_function_is_found_beside_a_header_named_from_a_folder_above(tmp_path: Path) -> None:
     root = write_repository(tmp_path)
     common = tmp_path / "common" / "inc" / "tiling"

@@ -53,6 +53,21 @@ def quantized_after_rotation(x: Tensor, rotation: Tensor, _: Any, **__: Any) -> 
     return dynamic_quant((x.reshape(-1, len(rotation)) @ rotation).reshape(x.shape))
 
 
+def product_and_sum(a: Tensor, b: Tensor, alpha: Tensor, beta: Tensor, c: Tensor, **_: Any) -> Tensor:
+    return alpha * (a @ b) + beta * c
+
+
+def product_and_added(a: Tensor, b: Tensor, c: Tensor, alpha: float, beta: float, **_: Any) -> Tensor:
+    return alpha * (a @ b) + beta * c
+
+
+def quantized_after_both(x: Tensor, left: Tensor, right: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    """Each matrix of x between two, then to int4 by a scale of its own."""
+    found = left @ x @ right
+    scale = found.abs().amax((1, 2)) / 7
+    return (found / scale[:, None, None]).round().clamp(-8, 7).to(torch.int8), scale
+
+
 def feed_forward(x: Tensor, first: Tensor, second: Tensor, _: Any, bias: Tensor | None, more_bias: Tensor | None,
                  *__: Any, **___: Any) -> Tensor:  # fmt: skip
     hidden = (x @ first if bias is None else x @ first + bias).relu()
@@ -81,6 +96,20 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
             product_of_batches, ("float16", "bfloat16"),
             attrs={"perm_x1": (0, 1, 2), "perm_x2": (0, 1, 2), "perm_y": (1, 0, 2), "enable_hf32": False,
                    "batch_split_factor": 1}),
+        Row("matmul/gemm_v3",
+            ("T[64,128] T[128,96] float32[64,96] -> float32[64,96]",
+             "T[200,72] T[72,130] float32[200,130] -> float32[200,130]"),
+            product_and_added, ("float16", "bfloat16"),
+            attrs={"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False, "enable_hf32": False}),
+        Row("matmul/gemm_v2",
+            ("T[64,128] T[128,96] T[1] T[1] float32[64,96] -> float32[64,96]",
+             "T[200,72] T[72,130] T[1] T[1] float32[200,130] -> float32[200,130]"),
+            product_and_sum, ("float16", "bfloat16"), values={2: [1.0], 3: [1.0]}),
+        # What comes between its two products is rounded to the type of x.
+        Row("quant/flat_quant",
+            ("T[16,64,64] T[64,64] T[64,64] - -> int4[16,64,64] float32[16]",
+             "T[5,32,48] T[32,32] T[48,48] - -> int4[5,32,48] float32[5]"),
+            quantized_after_both, ("float16", "bfloat16"), tolerance={"int4": 1, "float32": 4e-3}),
         # The rotated rows are rounded to the type of x before they are quantized.
         Row("matmul/rotate_quant",
             ("T[64,512] T[128,128] - -> int8[64,512] float32[64]", "T[37,256] T[64,64] - -> int8[37,256] float32[37]"),
@@ -99,8 +128,8 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
             product_of_groups, ("float16", "bfloat16"),
             attrs={"split_item": 3, "group_type": 0, "group_list_type": 0}, values={7: ENDS}),
         Row("gmm/grouped_matmul_swiglu_quant_v2",
-            (f"int8[64,256] float32[64] int64[3] (int8[3,16,16,16,32]:FRACTAL_NZ) (T[3,512]) () - - {QUANTIZED}",
-             f"int8[64,128] float32[64] int64[3] (int8[3,16,8,16,32]:FRACTAL_NZ) (T[3,512]) () - - {QUANTIZED}"),
-            swiglu_of_groups, ("float32", "bfloat16"), values={2: ENDS}),
+            (f"int8[64,256] float32[64] int64[3] (int8[3,16,16,16,32]:FRACTAL_NZ) (float32[3,512]) () - - {QUANTIZED}",
+             f"int8[64,128] float32[64] int64[3] (int8[3,16,8,16,32]:FRACTAL_NZ) (float32[3,512]) () - - {QUANTIZED}"),
+            swiglu_of_groups, ("float32",), values={2: ENDS}),
     ),
 }  # fmt: skip
