@@ -103,7 +103,7 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
             attrs={"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False, "enable_hf32": False}),
         Row("matmul/gemm_v2",
             ("T[64,128] T[128,96] T[1] T[1] float32[64,96] -> float32[64,96]",
-             "T[200,72] T[72,130] T[1] T[1] float32[200,130] -> float32[200,130]"),
+             "T[200,256] T[256,128] T[1] T[1] float32[200,128] -> float32[200,128]"),
             product_and_sum, ("float16", "bfloat16"), values={2: [1.0], 3: [1.0]}),
         # What comes between its two products is rounded to the type of x.
         Row("quant/flat_quant",
