@@ -83,7 +83,13 @@ def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None, approximate: int
 NONE_OF_FFN = "- - - - - - - -"
 ENDS = [20, 50, 64]
 QUANTIZED = "-> int8[64,256] float32[64]"
+GEMM = Row("matmul/gemm_v2",
+    ("T[64,128] T[128,96] T[1] T[1] float32[64,96] -> float32[64,96]",
+     "T[200,256] T[256,128] T[1] T[1] float32[200,128] -> float32[200,128]"),
+    product_and_sum, ("float16", "bfloat16"), values={2: [1.0], 3: [1.0]},
+)  # fmt: skip
 PRODUCTS: dict[str, tuple[Row, ...]] = {
+    "cann-ops": (GEMM,),
     "ops-nn": (
         Row("experimental/matmul/matmul_fp32",
             ("T[64,128] T[128,96] T[96] -> T[64,96]", "T[256,64] T[64,128] T[128] -> T[256,128]"), product,
@@ -101,10 +107,7 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
              "T[200,72] T[72,130] float32[200,130] -> float32[200,130]"),
             product_and_added, ("float16", "bfloat16"),
             attrs={"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False, "enable_hf32": False}),
-        Row("matmul/gemm_v2",
-            ("T[64,128] T[128,96] T[1] T[1] float32[64,96] -> float32[64,96]",
-             "T[200,256] T[256,128] T[1] T[1] float32[200,128] -> float32[200,128]"),
-            product_and_sum, ("float16", "bfloat16"), values={2: [1.0], 3: [1.0]}),
+        GEMM,
         # What comes between its two products is rounded to the type of x.
         Row("quant/flat_quant",
             ("T[16,64,64] T[64,64] T[64,64] - -> int4[16,64,64] float32[16]",
