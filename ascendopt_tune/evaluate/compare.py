@@ -172,6 +172,9 @@ def _excess(got: Array, expected: Array, allowed: Tolerance, leeway: Array | Non
         return np.maximum(*parts)
     if not (allowed.rtol or allowed.atol):
         same = got == expected
+        if got.dtype.kind == "b":  # a byte that is neither 0 nor 1 is no truth value, unless the original's is the same
+            byte, other = got.view(np.uint8), expected.view(np.uint8)
+            same = ((byte != 0) == (other != 0)) & ((byte <= 1) | (byte == other))
         if _is_float(got):
             same |= _nan(got) & _nan(expected)
         if leeway is not None:

@@ -21,7 +21,7 @@ from ..device.launch import Arrays
 from ..errors import CaseError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..sources.arguments import Array, numpy_dtype
-from .patterns import LARGE, PATTERNS, pattern
+from .patterns import LARGE, PATTERNS, balanced, pattern
 from .shares import may_share, shares
 from .together import SMALL, take_turns
 
@@ -36,16 +36,21 @@ PLAIN = ("normal", "uniform", "zeros")
 #: may be outside of what an operator is defined for.
 STRESS = (
     "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    "tiny all", "sparse all", "specials", "beyond",
+    "tiny all", "sparse all", "balanced all", "specials", "beyond",
 )  # fmt: skip
 
 #: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
 ALL_TINY = "tiny all"
 #: Every input is 0 but for a few elements, and 1 in its second half: who looks at a sample of each takes them for that.
 ALL_SPARSE = "sparse all"
+#: Sums of lines, and of tiles, are 0 in the first half; in the second the largest or the smallest is, and few aren't:
+#: who takes them for nothing by that is wrong.
+ALL_BALANCED = "balanced all"
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 _WHOLE = frozenset({"int8", "uint8", "int16", "int32", "int64"})
 _SMALL_INT = 100  # magnitude of integers but in "large"
+_BALANCED = 100  # magnitude of numbers whose sums are 0, times 16 of floats, so that these have few bits
+_RUN = 16  # elements of a lone line that are small alike
 _FAR = 64  # times the elements: an input that is no partner of the largest any more
 
 
@@ -63,6 +68,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order += ["lines others", "columns others"] * bool(_beside(case))
     order += [ALL_TINY] * (sum(_is_float(a) for a in case.inputs) > 1)
     order += [ALL_SPARSE] * (sum(_is_number(a) for a in case.inputs) > 1)
+    order += [ALL_BALANCED] * any(_is_number(a) for a in case.inputs)
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
     chosen = order[:most]
@@ -88,7 +94,8 @@ def _lone(argument: Argument, case: Case) -> bool:
 
 # What such a number is in some trials: what a shortcut waits for, and what a narrower type can't hold.
 _NUMBERS = {
-    "negative": -1.0, "equal": 1.0, "ascending": 1.0 + 2.0**-7, "descending": 0.0, "positive": 2051.0, "offset": 2.0**-9
+    "negative": -1.0, "equal": 1.0, "ascending": 1.0 + 2.0**-7, "descending": 0.0, "positive": 2051.0,
+    "offset": 2.0**-9, "edges": 0.25, "sparse": 2.0, "outlier": -0.5,
 }  # fmt: skip
 
 
@@ -152,6 +159,7 @@ def make_inputs(
             else:
                 rngs = [np.random.default_rng(s) for s in streams.spawn(len(argument))]
                 out.append(tuple(one(t, rng=r) for t, r in zip(argument, rngs, strict=True)))
+    _meet_specials(case, names, domains, out, seed, distribution)
     if group:
         plain = make_inputs(case, names, settings, PLAIN[0], seed, steps)
         free = not any(names[i] in domains for i in group)
@@ -163,6 +171,24 @@ def make_inputs(
         for i, array in zip(group, turns, strict=True):
             out[i] = array
     return tuple(out)
+
+
+def _meet_specials(
+    case: Case, names: Sequence[str], domains: Mapping[str, Any], arrays: Sequence[Arrays], seed: int, distribution: str
+) -> None:
+    """Of ``specials``: lets every two of infinities, NaN, 0 and 1 meet in inputs of one shape, which chance does in
+    large ones only."""
+    if distribution != "specials":
+        return
+    found = [i for i in _in_turn(case, names, {}) if _is_float(case.inputs[i]) and names[i] not in domains]
+    if len(found) < 2:
+        return
+    rng = np.random.default_rng([seed, 0x5BEC])
+    flat = [np.asarray(arrays[i]).reshape(-1) for i in found]
+    pairs = rng.permutation(np.stack(np.meshgrid(_SPECIALS, _SPECIALS), -1).reshape(-1, 2))[: flat[0].size // 4]
+    places = rng.permutation(flat[0].size)[: len(pairs)]
+    first, second = rng.permutation(len(found))[:2]
+    flat[first][places], flat[second][places] = pairs[:, 0].astype(flat[0].dtype), pairs[:, 1].astype(flat[0].dtype)
 
 
 def _chosen(
@@ -183,7 +209,7 @@ def _chosen(
         return "most"
     if distribution == "beyond":
         return distribution if main and index else "normal"
-    if distribution == ALL_SPARSE and (index or bounds != (None, None)):
+    if distribution in (ALL_SPARSE, ALL_BALANCED) and (index or bounds != (None, None)):
         return "normal"
     return distribution if main else "normal"
 
@@ -237,7 +263,7 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
     if distribution == HALVES:
         return {i for i, n in sizes.items() if n == max(sizes.values())}
-    if distribution in (ALL_TINY, ALL_SPARSE):
+    if distribution in (ALL_TINY, ALL_SPARSE, ALL_BALANCED):
         return _numbers(case, sizes, _is_float if distribution == ALL_TINY else _is_number)
     if distribution in ("lines others", "columns others"):
         beside = _beside(case)
@@ -308,18 +334,16 @@ def _tensor(
     values: Array
     if distribution in (HALVES, "powers") and dtype.kind not in "iubc" and spec.dtype != "int4":
         return _folded(_halves(spec.shape, distribution, rng), *domain).astype(dtype)
-    if distribution == ALL_SPARSE and spec.dtype in _FLOATS | _WHOLE:
-        values = _tensor(spec, domain, "normal", steps, rng)
-        most = (np.arange(values.size) >= values.size // 2).reshape(spec.shape)
-        return np.where(rng.random(spec.shape) < 1 / 32, values, most.astype(dtype))
-    if distribution == ALL_TINY and dtype.kind not in "iubc" and spec.dtype != "int4":
-        scales = np.exp2(rng.uniform(*SMALL, (*spec.shape[:-1], 1) if spec.shape else ()))
-        return _folded(rng.standard_normal(spec.shape) * scales, *domain).astype(dtype)
+    if distribution in (ALL_SPARSE, ALL_BALANCED, ALL_TINY):
+        everywhere = _everywhere(spec, domain, distribution, rng)
+        if everywhere is not None:
+            return everywhere
     if distribution in PATTERNS or distribution in ("lines", "columns", "ones"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
         if dtype.kind in "iub" or spec.dtype == "int4":
             return values.astype(dtype)
-        return _folded(values, *domain).astype(dtype)
+        folded = _folded(values, *domain)
+        return (_with_bounds(folded, domain, rng) if distribution == "edges" else folded).astype(dtype)
     if spec.dtype == "bool":
         values = np.zeros(spec.shape) if distribution == "zeros" else rng.integers(0, 2, spec.shape)
     elif dtype.kind in "iu" or spec.dtype == "int4":
@@ -333,6 +357,45 @@ def _tensor(
     return values.astype(dtype)
 
 
+def _with_bounds(values: Array, domain: tuple[float | None, float | None], rng: np.random.Generator) -> Array:
+    """Some of them exactly at the ends of the domain, where they would be by chance only."""
+    for bound in domain:
+        values = values if bound is None else np.where(rng.random(values.shape) < 1 / 32, bound, values)
+    return values
+
+
+def _everywhere(
+    spec: TensorSpec, domain: tuple[float | None, float | None], distribution: str, rng: np.random.Generator
+) -> Array | None:
+    """A pattern that all inputs have at once; None: it says nothing of this dtype."""
+    dtype = numpy_dtype(spec.dtype)
+    if distribution == ALL_SPARSE and spec.dtype in _FLOATS | _WHOLE:
+        values = _tensor(spec, domain, "normal", (), rng)
+        most = (np.arange(values.size) >= values.size // 2).reshape(spec.shape).astype(dtype)
+        if spec.dtype in _FLOATS:  # zeros of both signs, which are equal
+            most = np.where(most == 0, most * rng.choice((-1.0, 1.0), spec.shape).astype(dtype), most)
+        return np.where(rng.random(spec.shape) < 1 / 32, values, most)
+    if distribution == ALL_BALANCED and spec.dtype in _FLOATS | _WHOLE and dtype.kind != "u" and spec.shape:
+        return _balanced(spec, rng).astype(dtype)
+    if distribution == ALL_TINY and dtype.kind not in "iubc" and spec.dtype != "int4":
+        lines = (*spec.shape[:-1], 1) if len(spec.shape) > 1 else (spec.numel,)
+        scales = np.exp2(rng.uniform(*SMALL, lines if spec.shape else ()))
+        scales = scales.reshape(-1)[np.arange(spec.numel) // _RUN * _RUN] if len(spec.shape) == 1 else scales
+        return _folded(rng.standard_normal(spec.shape) * scales, *domain).astype(dtype)
+    return None
+
+
+def _balanced(spec: TensorSpec, rng: np.random.Generator) -> Array:
+    """See ``ALL_BALANCED``; of a lone line all elements are of the first kind, or all of the second."""
+    values = balanced(spec.shape, _BALANCED, rng) / (1 if spec.dtype in _WHOLE else 16)
+    lines, sign = values.reshape(-1, spec.shape[-1]), rng.choice((-1, 1))
+    part = slice(len(lines) // 2, None) if len(lines) > 1 else slice(0, int(rng.integers(0, 3) == 0))
+    few = rng.random(lines[part].shape) < 1 / 16
+    lines[part] = np.where(few, np.abs(lines[part]) * sign, 0)
+    return np.asarray(values)
+
+
+_SPECIALS = np.array([np.inf, -np.inf, np.nan, 0.0, 1.0])
 # Of whole numbers of 8 and of 4 bits the largest: who scales a line to them scales it by 1, and halves stay halves.
 _TOPS = (99.5, 127.0, 7.0)
 

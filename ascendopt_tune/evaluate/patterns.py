@@ -8,7 +8,7 @@ or the first axis has a pattern of its own, so that one launch tries them all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,10 +25,11 @@ PATTERNS = (
 LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0e30, "complex64": 1.0e15}
 
 # Of lines: half have a lone outlier, the others one of these.
-_LINES = (*PATTERNS[1:], "zeros", "large", "normal")
+_LINES = (*PATTERNS[1:], "zeros", "large", "normal", "balanced")
 _RUNS = 1 << 14  # elements of runs that are made; longer ones repeat
-_MANY_LINES, _JOINED = 32, ("sparse", "sparse", "levels", "ascending", "tiny", "equal")
+_MANY_LINES, _JOINED = 32, ("sparse", "sparse", "levels", "ascending", "tiny", "equal", "balanced")
 _LEAST_HIGH = 8  # lines of a tile of whose first, middle and last one something may be told
+_BORDERS = (8, 16, 32)  # at multiples of these an element of each of its lines may be told by
 _OFFSET = {"float16": 9.0, "bfloat16": 10.0}  # binary magnitude of offsets and outliers at most; others: 12
 _FLOAT = {"float16": (65504.0, 2.0**-14, 2.0**-24), "bfloat16": (3.3895313892515355e38, 2.0**-126, 2.0**-133)}
 _FLOAT32 = (3.4028234663852886e38, 2.0**-126, 2.0**-149)  # largest, smallest normal, smallest
@@ -59,7 +60,7 @@ def pattern(
     if name not in ("lines", "columns"):
         return make(name, rows, length, steps, rng).reshape(shape)
     out = np.empty((rows, length), np.float64 if isinstance(make, _Floats) else np.int64)
-    frames = _frames(rows, steps, np.random.default_rng(int(rng.integers(1 << 32))))
+    frames, bordered = _frames(rows, steps, np.random.default_rng(int(rng.integers(1 << 32))))
     kinds = np.full(rows, "zeros", dtype=object)
     kinds[np.setdiff1d(np.arange(rows), frames)] = _line_kinds(rows - len(frames), rng)
     for kind in dict.fromkeys(kinds):
@@ -68,6 +69,8 @@ def pattern(
     for begin, end, kind in _joined_lines(rows, rng):
         out[begin:end] = make(kind, 1, (end - begin) * length, steps, rng).reshape(-1, length)
     out[frames] = make.nothing
+    for begin, end, step in bordered:
+        out[begin:end, ::step] = make.nothing
     return out.reshape(shape)
 
 
@@ -84,17 +87,19 @@ def _joined_lines(rows: int, rng: np.random.Generator) -> list[tuple[int, int, s
     return [(int(p) * step, int(p + 1) * step, str(k)) for p, k in zip(places, kinds, strict=True)]
 
 
-def _frames(rows: int, steps: Sequence[int], rng: np.random.Generator) -> list[int]:
+def _frames(rows: int, steps: Sequence[int], rng: np.random.Generator) -> tuple[list[int], list[tuple[int, int, int]]]:
     """Of many lines the first, the middle and the last one of some parts as high as a tile: who looks at these, or at
-    the corners of a tile, takes all of it for nothing."""
+    the corners of a tile, takes all of it for nothing. And of half of these parts where an element is nothing in every
+    line, too: (begin, end, at multiples of)."""
     if rows < 2 * _LEAST_HIGH:
-        return []
+        return [], []
     own = [s for s in steps if _LEAST_HIGH <= s < rows]
     usual = [1 << k for k in range(3, 9) if 1 << k < rows]
     high = int(rng.choice(own if own and rng.random() < 0.75 else usual))
     chosen = np.flatnonzero(rng.random(-(-rows // high)) < 0.5)
     found = {min(int(part) * high + line, rows - 1) for part in chosen for line in (0, high // 2, high - 1)}
-    return sorted(found)
+    bordered = [(int(p) * high, (int(p) + 1) * high, int(rng.choice(_BORDERS))) for p in chosen if rng.random() < 0.5]
+    return sorted(found), bordered
 
 
 def _line_kinds(rows: int, rng: np.random.Generator) -> list[str]:
@@ -135,6 +140,21 @@ def _few(shape: tuple[int, int], rng: np.random.Generator) -> Array:
     found = rng.random(shape) < np.exp2(rng.uniform(-6, -1, (rows, 1)))
     every = rng.integers(0, 8, (rows, 1)) if rows > 1 else rng.choice((1, 1, 2), (1, 1))
     return np.asarray(found & ((every > 1) | (np.arange(shape[1]) % 2 == every)))
+
+
+def balanced(shape: tuple[int, ...], most: int, rng: np.random.Generator, inward: float = 0.0) -> Array:
+    """Whole numbers up to ``most``, each beside its negative: a sum of them is 0 in any order, though few of them are.
+
+    Args:
+        inward: of so many lines (a share) the first and the last are such a pair, and so on inwards.
+    """
+    rows, length = int(np.prod(shape[:-1])), shape[-1]
+    half = rng.integers(1, most, (rows, length // 2), endpoint=True) * rng.choice((-1, 1), (rows, length // 2))
+    values = np.zeros((rows, length), np.int64)
+    values[:, 0 : length // 2 * 2 : 2], values[:, 1::2] = half, -half
+    inwards = rng.random(rows) < inward
+    values[inwards, : length // 2], values[inwards, length - length // 2 :] = half[inwards], -half[inwards, ::-1]
+    return values.reshape(shape)
 
 
 class _Floats:
@@ -181,11 +201,10 @@ class _Floats:
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
         if name == "ones":  # the same, of a gain that looks like none
             return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5), 1.0)
-        if name == "levels":
-            return self._levels(normal, steps, rng)
-        if name == "sparse":  # mostly 0, or the same number: samples of it look like all of it
-            most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
-            return np.where(_few(shape, rng), normal * scale(-3, 5) + most, most)
+        if name in ("levels", "sparse"):
+            return self._levels(normal, steps, rng) if name == "levels" else self._sparse(normal, scale, rng)
+        if name == "balanced":
+            return balanced(shape, 64, rng, 0.5) * np.exp2(rng.integers(-10, 3, (rows, 1)))
         if name in ("ascending", "descending"):
             values = np.sort(normal, -1) * scale(-3, 5)
             return values if name == "ascending" else values[:, ::-1]
@@ -196,6 +215,16 @@ class _Floats:
             some = np.array([largest, normal_most, least, 3 * least, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
             return np.asarray(rng.choice(some, shape) * rng.choice((-1.0, 1.0), shape))
         return np.zeros(shape) if name == "zeros" else normal
+
+    def _sparse(self, normal: Array, scale: Callable[[float, float], Array], rng: np.random.Generator) -> Array:
+        """Mostly 0, or the same number: samples of it look like all of it. Of one sign in half of the lines: the
+        largest, or the smallest, is 0, and not all are."""
+        rows = len(normal)
+        sign, one_sided = rng.choice((-1.0, 1.0), (2, rows, 1))
+        most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
+        some = normal * scale(-3, 5)
+        some = np.where(one_sided > 0, np.abs(some) * sign, some)
+        return np.where(_few((rows, normal.shape[1]), rng), some + most, most)
 
     def _levels(self, normal: Array, steps: Sequence[int], rng: np.random.Generator) -> Array:
         """Parts of a line, as long as a tile may be, each somewhere else or of another magnitude: who lets one part
@@ -244,6 +273,11 @@ class _Integers:
             values = np.where(_few(shape, rng), values, self.nothing)
         elif name == "ones":
             values = np.where(_few(shape, rng), values, self.high)
+        elif name == "balanced" and -self.low == self.high > 0:
+            values = balanced(shape, self.high, rng, 0.5)
+        elif name == "tails" and not self.bounded:  # of every magnitude there is
+            most = np.exp2(rng.uniform(0, np.log2(float(self.most)), shape))
+            values = np.clip((np.sign(values) * most).astype(np.int64), self.least, self.most)
         elif name == "equal":
             values = np.broadcast_to(rng.integers(self.low, self.high, (rows, 1), endpoint=True), shape)
         elif name in ("edges", "large"):
