@@ -18,6 +18,9 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
     if (c->divided_by_zero) all.insert("integer divisions by zero");
     if (c->atomic != Atomic::None)
       all.insert(std::string("atomic accumulation that stays switched on when it ends (") + kWords.atomic_off + ")");
+    // What nothing resets when the next kernel begins, or when it has no pipe of its own (asc-devkit, InitSocState).
+    if (c->counter_mode) all.insert("counter mode that stays switched on when it ends");
+    if (c->short_floats.on) all.insert("float32 that stays shortened in products when it ends");
     if (c->asked_clock) all.insert(std::string("what time it is (") + kWords.clock + ")");
     for (int m = 0; m < kMemories; m++)
       if (c->overfull(static_cast<Memory>(m)))
@@ -25,6 +28,15 @@ std::vector<std::string> relied_on(const std::vector<Core*>& cores) {
                    " (" + kWords.allocate_buffer + ")");
   }
   return {all.begin(), all.end()};
+}
+
+// Whether somebody raised a flag that nobody has waited for, or that not all of a team have raised.
+bool flags_left(const std::vector<Core*>& cores, const Crossing& crossing) {
+  return std::any_of(cores.begin(), cores.end(), [&](const Core* c) {
+    for (int id = 0; id < static_cast<int>(c->chip.cross_flags); id++)
+      if (crossing.pending(c->index, id) > 0 || crossing.gathered(c->index, id).first > 0) return true;
+    return false;
+  });
 }
 
 // One of each order, whichever core needed it.
@@ -102,11 +114,14 @@ std::string BufferNames::of(uint64_t& begin, uint64_t& end) const {
   return name;
 }
 
-void tell_habits(const std::vector<Core*>& cores, const BufferNames& names, Report& report) {
+void tell_habits(const std::vector<Core*>& cores, const Crossing& crossing, const BufferNames& names, Report& report) {
   for (Core* c : cores)
     for (const HazardReport& h : c->hazards.reports)
       if (report.hazards.size() < kMaxHazards) report.hazards.push_back(h);
   report.relies_on = relied_on(cores);
+  if (flags_left(cores, crossing))
+    report.relies_on.push_back(std::string("a flag between cores that nobody has waited for when it ends (") +
+                               kWords.cross_set + " and " + kWords.cross_wait + " have to come in pairs)");
   report.leaned_on = leaned_on(cores);
   report.slack = slack_of(cores, names);
 }

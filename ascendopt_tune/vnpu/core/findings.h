@@ -20,7 +20,7 @@ struct BufferNames {
 
 // Tells what is told of a launch that failed, too: the hazards that each core saw by itself, what the kernel relies on,
 // how far it went past its tensors.
-void tell_habits(const std::vector<Core*>& cores, const BufferNames& names, Report& report);
+void tell_habits(const std::vector<Core*>& cores, const Crossing& crossing, const BufferNames& names, Report& report);
 
 // Of cores that have all ended: hazards between them, with `hazards`, and unwritten bytes that were used; names the
 // places of all hazards.

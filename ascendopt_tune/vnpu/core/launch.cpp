@@ -164,7 +164,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
 
   if (o.log) last_log = access_log(cores, groups);
   const BufferNames names{kernel, args};
-  tell_habits(cores, names, report);
+  tell_habits(cores, crossing, names, report);
   if (error) {
     report.errors.push_back(*error);
     return finish(kVectorCoreException, error->what());
