@@ -246,6 +246,7 @@ class Core {
   bool rows_first = false;  // the order in which products make their tiles
   MultiplicationFlags multiplication;
   std::map<size_t, Matmul> multiplications;  // of the vector cores of the group, by the objects' numbers
+  std::vector<MatmulSetup> registered;       // by this cube core's own program
   bool multiplies = false;                   // an object of the high-level Matmul has been started
   struct MatmulResults {
     uint32_t buffers = 0;

@@ -130,9 +130,9 @@ class Matmul : public MatmulClient<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, MM
 }  // namespace AscendC
 
 // The names in front tell which cores a kernel is for that says nothing (runtime/rtc_scan.cpp).
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)                       \
-  static_cast<void>(&AscendC::matmul_api::matmul_inner::serve_matmul); \
-  AscendC::matmul_api::matmul_inner::register_matmul();                \
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)                                          \
+  static_cast<void>(&AscendC::matmul_api::matmul_inner::Registration::serve_matmul<>);    \
+  static_cast<void>(&AscendC::matmul_api::matmul_inner::Registration::register_matmul<>); \
   REGIST_CUBE_OBJ(tpipe, AscendC::detail::message_workspace(workspace), __VA_ARGS__)
 #endif
 

@@ -38,6 +38,31 @@ void point_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, const c
     misuse(api, "the tensor in the Unified Buffer has fewer elements than the matrix");
 }
 
+// The tiling of a registered object is that of the cube core's program, and so are the kernel's own copies to L1, which
+// run there (asc-devkit, KfcServer::InitObj); what the vector core has said of sizes holds beside it.
+void take_registered(MatmulSetup& s, const std::vector<MatmulSetup>& all) {
+  if (s.registered < 0) return;
+  const auto place = static_cast<size_t>(s.registered);
+  if (place >= all.size() || !all[place].tiled)
+    misuse("REGIST_MATMUL_OBJ", ("object " + std::to_string(place + 1) +
+                                 " has no tiling in the cube core's program, which multiplies by it" +
+                                 (s.tiled ? "" : ", and none in the vector core's"))
+                                    .c_str());
+  const MatmulSetup& r = all[place];
+  s.cut = r.cut;
+  if (s.own.m != -1) s.cut.m = s.own.m;
+  if (s.own.n != -1) s.cut.n = s.own.n;
+  if (s.own.k != -1) s.cut.k = s.own.k;
+  s.batches = r.batches;
+  s.copy_a = r.copy_a;
+  s.copy_b = r.copy_b;
+  if (s.own.whole) return;
+  s.org_m = r.org_m;
+  s.org_n = r.org_n;
+  s.org_ka = r.org_ka;
+  s.org_kb = r.org_kb;
+}
+
 // The cube core of the group does `what`, as this core's object wants it from block `block` on. The message goes out
 // behind what MTE3 has done so far, and nothing else: as on the device (asc-devkit, KfcCommClient::PostMessage).
 // Of vector cores that ask for one product the first one alone sends it, and all get the answer; with `joins` the
@@ -51,16 +76,18 @@ void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block
     return;
   }
   order(Pipe::S, Pipe::MTE3);
-  MatmulSetup setup = m;
-  point_over(setup.a, m.cut.m, m.cut.k, area_of(m, MatmulArea::A), api);
-  point_over(setup.b, m.cut.k, m.cut.n, area_of(m, MatmulArea::B), api);
+  const MatmulSetup setup = m;
+  uint8_t *const a = area_of(m, MatmulArea::A), *const b = area_of(m, MatmulArea::B);
   const size_t number = number_of(m);
   asking.call_cube(
-      [setup, from = asking.index, number, api, pc, answer, block, what, together = shared && joins] {
+      [setup, a, b, from = asking.index, number, api, pc, answer, block, what, together = shared && joins] {
         const Calling calling(pc);
         if (together) core().await_joined(from, pc);
         Matmul& held = core().multiplications[number];
         static_cast<MatmulSetup&>(held) = setup;
+        take_registered(held, core().registered);
+        point_over(held.a, held.cut.m, held.cut.k, a, api);
+        point_over(held.b, held.cut.k, held.cut.n, b, api);
         if (held.from != from) held.seen_a = held.seen_b = 0;
         held.from = from;
         Multiplication on(held, api);
@@ -131,6 +158,7 @@ bool matmul_next(Matmul& m, bool add, void* into, const char* api) {
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).next(add, into, false);
   check_not_shared(m, api);
+  matmul_needs_tiling(m, api);
   if (!Multiplication(m, api).go_on()) return false;
   m.ready = true;
   ask(m, api, pc, false, m.at - 1, [add, into](Matmul&, Multiplication& on) { on.next(add, into, false); });
@@ -176,11 +204,13 @@ void matmul_all_local(Matmul& m, void* to, uint64_t bytes, const char* api) {
   core().needs(CoreKind::Vector, api, pc);
   if (!asks(core())) unsupported(api, "the Unified Buffer needs a cube core beside the vector core");
   check_not_shared(m, api);
-  const uint64_t row = static_cast<uint64_t>(m.org_kc != 0 ? m.org_kc : m.org_n) * dtype_size(m.c.dtype);
-  if (bytes > kAreaBytes || static_cast<uint64_t>(up(m.cut.m, 16)) * row > kAreaBytes)
-    unsupported(api, "results of more than 256 KB");
+  if (bytes > kAreaBytes) unsupported(api, "results of more than 256 KB");
   uint8_t* area = area_of(m, MatmulArea::C);
-  ask(m, api, pc, true, 0, [area](Matmul&, Multiplication& on) { on.all(area); });
+  ask(m, api, pc, true, 0, [area, api](Matmul& held, Multiplication& on) {
+    const uint64_t row = static_cast<uint64_t>(held.org_kc != 0 ? held.org_kc : held.org_n) * dtype_size(held.c.dtype);
+    if (static_cast<uint64_t>(up(held.cut.m, 16)) * row > kAreaBytes) unsupported(api, "results of more than 256 KB");
+    on.all(area);
+  });
   core().await_answer(number_of(m), pc);
   to_local(to, area, bytes, api);
 }
@@ -195,6 +225,7 @@ bool matmul_start(Matmul& m, const char* api) {
   const Calling calling(pc);
   if (!asks(core())) unsupported(api, "sync = false needs a cube core beside the vector core");
   check_not_shared(m, api);
+  matmul_needs_tiling(m, api);
   if (m.workspace == nullptr) misuse(api, "sync = false needs SetWorkspace");
   if (m.unanswered > 0) return true;  // blocks that wait to be taken
   m.taken = 0;
@@ -262,6 +293,7 @@ void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& ca
   const Calling calling(pc);
   core().needs(CoreKind::Vector, api, pc);
   if (!asks(core())) unsupported(api, "the Unified Buffer needs a cube core beside the vector core");
+  matmul_needs_tiling(m, api);
   const uint64_t made = batch_bytes(m, call, api);
   if (made > bytes)
     misuse(api,
@@ -299,6 +331,7 @@ void* matmul_take_batch(Matmul& m, const BatchCall& call, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (m.unanswered == 0) misuse(api, "there is no batch: IterateNBatch<false> has to come first");
+  matmul_needs_tiling(m, api);
   core().await_answer(number_of(m), pc);
   m.unanswered--;
   return static_cast<uint8_t*>(m.workspace) + batch_rows(m, call, m.taken++, api).offset;
@@ -311,10 +344,20 @@ void matmul_take_batch_local(Matmul& m, void* to, const BatchCall& call, const c
   to_local(to, from, rows.bytes, api, true, rows.pieces, rows.pitch);
 }
 
-bool matmul_serve() {
-  if (!core().groups.mixed()) return false;
-  core().serve();
-  return true;
+bool matmul_is_asked() { return asks(core()); }
+
+// asc-devkit, MatmulClient::InitStatic: without a tiling nothing is counted there.
+void matmul_needs_tiling(const Matmul& m, const char* api) {
+  if (!m.tiled)
+    misuse(api,
+           "this vector core has registered the object without a tiling, by which it counts blocks and where they lie: "
+           "IterateAll does without");
 }
+
+bool matmul_may_serve() { return core().groups.mixed(); }
+
+void matmul_offer(const MatmulSetup& setup) { core().registered.push_back(setup); }
+
+void matmul_serve() { core().serve(); }
 
 }  // namespace vnpu

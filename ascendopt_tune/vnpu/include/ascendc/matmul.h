@@ -6,6 +6,10 @@
 
 namespace AscendC::matmul_api {
 
+namespace matmul_inner {
+struct Registration;
+}
+
 #define MATMUL_POLICY_DEFAULT_OF(DEFAULT)      \
   template <const auto& = MM_CFG, typename...> \
   class MATMUL_POLICY = AscendC::matmul_api::policies::DEFAULT
@@ -56,35 +60,8 @@ class MatmulImpl {
   ASCENDC_INLINE MatmulImpl() = default;
 
   ASCENDC_INLINE void Init(const TCubeTiling* cubeTiling, TPipe* = nullptr) {
-    const TCubeTiling t = matmul_inner::tiling_of(MM_CFG, cubeTiling);
-    state_.configuration.packets = config.doMultiDataLoad || config.doSpecialMDL;
-    state_.configuration.unit_flag = config.enUnitFlag;
-    state_.configuration.split = config.isEnableChannelSplit;
-    state_.configuration.partial = config.isPartialOutput;
-    state_.configuration.shared = A_TYPE::ibShare && B_TYPE::ibShare;
-    using Policy = MATMUL_POLICY<MM_CFG, MatmulImpl, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;  // a kernel may have its own
-    state_.configuration.triangle = Policy::triangle;
-    state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
-    state_.configuration.scalar_instructions = scalar_instructions;
-    describe(state_.a, A_TYPE::pos, A_TYPE::format, vnpu::dtype_of<SrcAT>(), A_TYPE::isTrans);
-    describe(state_.b, B_TYPE::pos, B_TYPE::format, vnpu::dtype_of<SrcBT>(), B_TYPE::isTrans);
-    describe(state_.c, C_TYPE::pos, C_TYPE::format, vnpu::dtype_of<DstT>(), false);
-    state_.c.in_l1 = C_TYPE::pos == TPosition::CO1;
-    describe(state_.bias, BIAS_TYPE::pos, BIAS_TYPE::format, vnpu::dtype_of<BiasT>(), false);
-    state_.copy_a = matmul_inner::own_copy<MM_CB::copy_a1>();
-    state_.copy_b = matmul_inner::own_copy<MM_CB::copy_b1>();
-    state_.cut = matmul_inner::cut_of(t);
-    state_.batches = matmul_inner::batches_of(t);
-    state_.batches.a.layout = matmul_inner::batches_of(A_TYPE::layout);
-    state_.batches.b.layout = matmul_inner::batches_of(B_TYPE::layout);
-    state_.batches.c.layout = matmul_inner::batches_of(C_TYPE::layout);
-    state_.batches.room = matmul_inner::room_of(config.batchMode);
-    state_.batches.own_bias = config.isBiasBatch;
-    state_.org_m = t.M;
-    state_.org_n = t.N;
-    state_.org_ka = t.Ka;
-    state_.org_kb = t.Kb;
-    changed(true, true);
+    state_.registered = -1;
+    describe(matmul_inner::tiling_of(MM_CFG, cubeTiling));
     vnpu::matmul_init(state_, "Matmul::Init");
   }
 
@@ -96,13 +73,14 @@ class MatmulImpl {
     state_.org_ka = orgKa;
     state_.org_kb = orgKb;
     state_.org_kc = orgKc;
+    state_.own.whole = true;
     changed(true, true);
   }
   ASCENDC_INLINE void SetSingleShape(int singleM, int singleN, int singleK) { SetTail(singleM, singleN, singleK); }
   ASCENDC_INLINE void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) {
-    if (tailM != -1) state_.cut.m = tailM;
-    if (tailN != -1) state_.cut.n = tailN;
-    if (tailK != -1) state_.cut.k = tailK;
+    if (tailM != -1) state_.cut.m = state_.own.m = tailM;
+    if (tailN != -1) state_.cut.n = state_.own.n = tailN;
+    if (tailK != -1) state_.cut.k = state_.own.k = tailK;
     changed(true, true);
   }
   ASCENDC_INLINE void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false) {
@@ -283,6 +261,7 @@ class MatmulImpl {
                                        uint32_t stride_c) const {
     static_assert(batched, "AscendC::Matmul::IterateBatch: A and B need a LayoutMode (MatmulType)");
     if (stride_c != 0) vnpu::misuse("Matmul::IterateBatch", "matrixStrideC is reserved: 0 (AscendC reference)");
+    if (config.bmmOutMode != BatchOutMode::SINGLE_BATCH) vnpu::matmul_needs_tiling(state_, "Matmul::IterateBatch");
     matmul_inner::check_gathered(config.bmmOutMode, state_.cut, batch_out_);
     vnpu::BatchCall call;
     call.count_a = static_cast<int32_t>(a);
@@ -310,6 +289,58 @@ class MatmulImpl {
   static constexpr bool in_order = A_TYPE::layout != LayoutMode::NORMAL && C_TYPE::layout != LayoutMode::NORMAL;
 
  private:
+  friend struct matmul_inner::Registration;
+
+  // What the types and the tiling say.
+  ASCENDC_INLINE void describe(const TCubeTiling& t) {
+    state_.configuration.packets = config.doMultiDataLoad || config.doSpecialMDL;
+    state_.configuration.unit_flag = config.enUnitFlag;
+    state_.configuration.split = config.isEnableChannelSplit;
+    state_.configuration.partial = config.isPartialOutput;
+    state_.configuration.shared = A_TYPE::ibShare && B_TYPE::ibShare;
+    using Policy = MATMUL_POLICY<MM_CFG, MatmulImpl, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;  // a kernel may have its own
+    state_.configuration.triangle = Policy::triangle;
+    state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
+    state_.configuration.scalar_instructions = scalar_instructions;
+    describe(state_.a, A_TYPE::pos, A_TYPE::format, vnpu::dtype_of<SrcAT>(), A_TYPE::isTrans);
+    describe(state_.b, B_TYPE::pos, B_TYPE::format, vnpu::dtype_of<SrcBT>(), B_TYPE::isTrans);
+    describe(state_.c, C_TYPE::pos, C_TYPE::format, vnpu::dtype_of<DstT>(), false);
+    state_.c.in_l1 = C_TYPE::pos == TPosition::CO1;
+    describe(state_.bias, BIAS_TYPE::pos, BIAS_TYPE::format, vnpu::dtype_of<BiasT>(), false);
+    state_.copy_a = matmul_inner::own_copy<MM_CB::copy_a1>();
+    state_.copy_b = matmul_inner::own_copy<MM_CB::copy_b1>();
+    state_.cut = matmul_inner::cut_of(t);
+    state_.batches = matmul_inner::batches_of(t);
+    state_.batches.a.layout = matmul_inner::batches_of(A_TYPE::layout);
+    state_.batches.b.layout = matmul_inner::batches_of(B_TYPE::layout);
+    state_.batches.c.layout = matmul_inner::batches_of(C_TYPE::layout);
+    state_.batches.room = matmul_inner::room_of(config.batchMode);
+    state_.batches.own_bias = config.isBiasBatch;
+    state_.org_m = t.M;
+    state_.org_n = t.N;
+    state_.org_ka = t.Ka;
+    state_.org_kb = t.Kb;
+    state_.own = {};
+    state_.tiled = true;
+    changed(true, true);
+  }
+  // Null where only the cube core's program has the tiling.
+  ASCENDC_INLINE void register_at(int32_t place, const TCubeTiling* tiling) {
+    const bool asked = vnpu::matmul_is_asked(), tiled = has_tiling(tiling);
+    describe(asked && !tiled ? TCubeTiling{} : matmul_inner::tiling_of(MM_CFG, tiling));
+    state_.registered = asked ? place : -1;
+    state_.tiled = tiled;
+    vnpu::matmul_init(state_, "Matmul::Init");
+  }
+  ASCENDC_INLINE void offer(const TCubeTiling* tiling) {
+    state_.tiled = has_tiling(tiling);
+    if (state_.tiled) describe(matmul_inner::tiling_of(MM_CFG, tiling));
+    vnpu::matmul_offer(state_);
+  }
+  ASCENDC_INLINE static bool has_tiling(const TCubeTiling* tiling) {
+    return tiling != nullptr || matmul_inner::is_constant(MM_CFG);
+  }
+
   // Scalar instructions that a product costs beside those that the cube core sees: see docs/cube.md, high-level Matmul.
   static constexpr int scalar_instructions = matmul_inner::is_constant(MM_CFG) ? 8 : config.doMultiDataLoad ? 21 : 40;
 
@@ -421,18 +452,45 @@ ASCENDC_INLINE const TCubeTiling* tiling_pointer(const TCubeTiling& tiling) { re
 template <typename T>
 constexpr bool is_tiling = std::is_convertible_v<T, const void*> || std::is_same_v<T, TCubeTiling>;
 
-ASCENDC_INLINE bool serve_matmul() { return vnpu::matmul_serve(); }
-ASCENDC_INLINE void register_matmul() {}
-template <typename M>
-ASCENDC_INLINE void register_matmul(M&) {}  // Init brings its tiling
-template <typename M, typename T, typename... Rest>
-ASCENDC_INLINE void register_matmul(M& object, T&& next, Rest&&... rest) {
-  if constexpr (is_tiling<std::decay_t<T>>) {
-    object.Init(tiling_pointer(next));
-    register_matmul(rest...);
-  } else {  // another object
-    register_matmul(next, rest...);
+// REGIST_MATMUL_OBJ: objects, each followed by its tiling or not (Init brings it then).
+// The names tell which cores a kernel is for that says nothing (runtime/rtc_scan.cpp).
+struct Registration {
+  template <typename... Objects>
+  ASCENDC_INLINE static void register_matmul(Objects&&... objects) {
+    each(
+        0,
+        [](int32_t place, auto& object, auto tiling) {
+          if constexpr (!std::is_null_pointer_v<decltype(tiling)>) object.register_at(place, tiling);
+        },
+        objects...);
   }
-}
+  // The cube core's program of a mixed kernel: vector cores' objects take the tilings of those at the same places.
+  template <typename... Objects>
+  ASCENDC_INLINE static bool serve_matmul(Objects&&... objects) {
+    if (!vnpu::matmul_may_serve()) return false;
+    each(0, [](int32_t, auto& object, auto tiling) { object.offer(tiling); }, objects...);
+    vnpu::matmul_serve();
+    return true;
+  }
+
+ private:
+  // f(place, object, its tiling or nullptr) of each.
+  template <typename F>
+  ASCENDC_INLINE static void each(int32_t, F) {}
+  template <typename F, typename M>
+  ASCENDC_INLINE static void each(int32_t place, F f, M& object) {
+    f(place, object, nullptr);
+  }
+  template <typename F, typename M, typename T, typename... Rest>
+  ASCENDC_INLINE static void each(int32_t place, F f, M& object, T&& next, Rest&&... rest) {
+    if constexpr (is_tiling<std::decay_t<T>>) {
+      f(place, object, tiling_pointer(next));
+      if constexpr (sizeof...(rest) > 0) each(place + 1, f, rest...);
+    } else {
+      f(place, object, nullptr);
+      each(place + 1, f, next, rest...);
+    }
+  }
+};
 }  // namespace matmul_inner
 }  // namespace AscendC::matmul_api

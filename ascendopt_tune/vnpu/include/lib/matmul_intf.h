@@ -78,15 +78,15 @@ using AscendC::tiling::TCubeTiling;
 // Cube cores alone multiply where they are asked. Of a mixed kernel, vector cores ask and the cube core of their group
 // does nothing else: its program ends here. (With ASCENDC_CUBE_ONLY it is the vector cores' that does.)
 #ifdef ASCENDC_CUBE_ONLY
-#define VNPU_MATMUL_OTHERS \
-  if ASCEND_IS_AIV         \
+#define VNPU_MATMUL_OTHERS(...) \
+  if ASCEND_IS_AIV              \
   return
 #else
-#define VNPU_MATMUL_OTHERS \
-  if (VNPU_CUBE_PASS && AscendC::matmul_api::matmul_inner::serve_matmul()) return
+#define VNPU_MATMUL_OTHERS(...) \
+  if (VNPU_CUBE_PASS && AscendC::matmul_api::matmul_inner::Registration::serve_matmul(__VA_ARGS__)) return
 #endif
 #define REGIST_MATMUL_OBJ(tpipe, workspace, ...)           \
-  VNPU_MATMUL_OTHERS;                                      \
+  VNPU_MATMUL_OTHERS(__VA_ARGS__);                         \
   (static_cast<void>(tpipe), static_cast<void>(workspace), \
-   AscendC::matmul_api::matmul_inner::register_matmul(__VA_ARGS__))
+   AscendC::matmul_api::matmul_inner::Registration::register_matmul(__VA_ARGS__))
 #endif

@@ -84,8 +84,18 @@ struct MatmulPackets {
   int32_t outer[kMost], inner[kMost];
 };
 
+// What a kernel has said of the sizes beside the tiling; -1: nothing.
+struct MatmulOwn {
+  int32_t m = -1, n = -1, k = -1;  // of this core
+  bool whole = false;              // of the whole matrices
+};
+
 // What a kernel has asked for.
 struct MatmulSetup {
+  // The place of the object of the cube core's program that has the tiling; negative: the tiling is here.
+  int32_t registered = -1;
+  bool tiled = true;  // the core that asks has a tiling, too
+  MatmulOwn own;
   MatmulConfiguration configuration;
   MatmulCut cut;
   MatmulBatches batches;
@@ -161,7 +171,14 @@ void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& ca
 void matmul_batches(Matmul& m, uint32_t loops, const BatchCall& call, bool wait, bool later, const char* api);
 void* matmul_take_batch(Matmul& m, const BatchCall& call, const char* api);
 void matmul_take_batch_local(Matmul& m, void* to, const BatchCall& call, const char* api);
-// Of a cube core in a group: does what the group's vector cores ask for until they have ended. False: there are none.
-bool matmul_serve();
+// Of a vector core: whether its objects' products are its cube core's.
+bool matmul_is_asked();
+// What a vector core can't do with an object that has no tiling there ends the launch.
+void matmul_needs_tiling(const Matmul& m, const char* api);
+// Of a cube core: whether it has vector cores to work for; then its program registers its objects one by one, and does
+// what the vector cores ask for until they have ended.
+bool matmul_may_serve();
+void matmul_offer(const MatmulSetup& setup);
+void matmul_serve();
 
 }  // namespace vnpu
