@@ -82,3 +82,18 @@ def test_the_flags_of_the_matrix_unit_are_each_ones_own() -> None:
     assert report["errors"] == []
     with pytest.raises(DeviceError, match="nobody has raised it again"):
         run("matrix_flags", 1)
+
+
+@pytest.mark.parametrize("ends", [1, 2], ids=["Destroy", "the kernel's end"])
+def test_flags_that_the_kernel_has_raised_stay_beside_a_tpipes(ends: int) -> None:
+    _, report = run("late_pipe", ends, 1)
+    assert report["errors"] == []
+    with pytest.raises(DeviceError, match="M_MTE1> on event 0 has no WaitFlag"):
+        run("late_pipe", ends, 0)
+
+
+def test_a_tpipes_flags_are_not_the_kernels() -> None:
+    with pytest.raises(DeviceError, match="event 0"):  # Destroy has taken its own: there is one
+        run("late_pipe", 1, 2)
+    with pytest.raises(DeviceError, match="nobody has raised it again"):
+        run("late_pipe", 2, 2)

@@ -271,13 +271,17 @@ void Core::finish() {
   trace.scalar_tail = trace.scalars.number(scalar_pending_);
   const uint64_t taken = user_pipe ? events_[static_cast<int>(Pipe::M)][static_cast<int>(Pipe::MTE1)] : 0;
   const bool matrix_flags = kind == CoreKind::Cube && (taken & kMatrixFlags) == kMatrixFlags;  // awaited at the end
-  for (int id = 0; matrix_flags && kMatrixFlags >> id != 0; id++) needs_matrix_flag(id);
+  for (int id = 0; matrix_flags && kMatrixFlags >> id != 0; id++) {                            // one of each
+    needs_matrix_flag(id);
+    Event wait{Event::kWaitFlag, Pipe::MTE1, Pipe::M, id, kWords.wait_flag};
+    wait.settled = true;
+    hazards.on(wait);
+  }
   for (const HazardTracker::OpenFlag& f : hazards.open_flags())
-    if (!matrix_flags || f.src != Pipe::M || f.dst != Pipe::MTE1 || (kMatrixFlags >> f.id & 1) == 0)
-      throw KernelError(KernelError::kMisuse,
-                        std::string(kWords.set_flag) + "<" + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
-                            std::to_string(f.id) + " has no " + kWords.wait_flag + ": " + kWords.flags_in_pairs,
-                        kWords.set_flag, f.pc);
+    throw KernelError(KernelError::kMisuse,
+                      std::string(kWords.set_flag) + "<" + pipe_name(f.src) + "_" + pipe_name(f.dst) + "> on event " +
+                          std::to_string(f.id) + " has no " + kWords.wait_flag + ": " + kWords.flags_in_pairs,
+                      kWords.set_flag, f.pc);
 }
 
 void Core::needs(CoreKind wanted, const char* api, const void* pc) const {

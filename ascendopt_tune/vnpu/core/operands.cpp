@@ -31,7 +31,8 @@ void Core::not_inside(const Range& range, Memory memory, const char* api, const 
                       api, pc);
   needs(memory == Memory::UB ? CoreKind::Vector : CoreKind::Cube, api, pc);
   const auto l1 = reinterpret_cast<uint64_t>(beyond(Memory::L1, 0));
-  if (kind == CoreKind::Vector && range.addr >= l1 && range.addr < l1 + used(Memory::L1))
+  if (kind == CoreKind::Vector && range.addr >= l1 &&
+      range.addr < l1 + std::max<uint64_t>(used(Memory::L1), chip.l1_bytes))
     throw KernelError(
         KernelError::kUnsupported,
         std::string(api) + ": the " + operand + " is in L1, which is the cube core's: " + kWords.copies_to_l1, api, pc);

@@ -33,9 +33,14 @@ Event matrix_flag(Event::Kind kind, int id) {
 
 void order_within(Pipe pipe) { tell(core(), {Event::kBarrier, pipe, Pipe::S, 0, kWords.barrier}, Record::kBarrier); }
 
+// Beside flags that the kernel has raised by number, as these are counted (asc-devkit, TPipe::Init); another TPipe that
+// is left has the ids.
 void raise_matrix_flags() {
   Core& c = core();
-  if (c.kind != CoreKind::Cube || c.hazards.is_set(Pipe::M, Pipe::MTE1, 0)) return;
+  if (c.kind != CoreKind::Cube) return;
+  const int first = c.allocate_event(Pipe::M, Pipe::MTE1, nullptr);
+  c.release_event(Pipe::M, Pipe::MTE1, first);
+  if (first >= kMatrixFlags) return;
   for (int id = 0; id < kMatrixFlags; id++) {
     if (c.allocate_event(Pipe::M, Pipe::MTE1, nullptr) != id)
       throw KernelError(KernelError::kMisuse, "ids 0, 1 and 2 from M to MTE1 are taken", kWords.allocate_event,

@@ -4,6 +4,7 @@
 
 #include "handed_over.h"
 #include "matmul_batch.h"
+#include "tscm_place.h"
 #include "vnpu/cube.h"
 
 namespace vnpu {
@@ -78,9 +79,11 @@ void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block
   order(Pipe::S, Pipe::MTE3);
   const MatmulSetup setup = m;
   uint8_t *const a = area_of(m, MatmulArea::A), *const b = area_of(m, MatmulArea::B);
+  const TscmPlace left(m.a.data), right(m.b.data);
   const size_t number = number_of(m);
   asking.call_cube(
-      [setup, a, b, from = asking.index, number, api, pc, answer, block, what, together = shared && joins] {
+      [setup, a, b, left, right, from = asking.index, number, api, pc, answer, block, what,
+       together = shared && joins] {
         const Calling calling(pc);
         if (together) core().await_joined(from, pc);
         Matmul& held = core().multiplications[number];
@@ -88,6 +91,8 @@ void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block
         take_registered(held, core().registered);
         point_over(held.a, held.cut.m, held.cut.k, a, api);
         point_over(held.b, held.cut.k, held.cut.n, b, api);
+        if (held.a.in_l1 && held.a.data != nullptr) held.a.data = left.on_cube_core(api);
+        if (held.b.in_l1 && held.b.data != nullptr) held.b.data = right.on_cube_core(api);
         if (held.from != from) held.seen_a = held.seen_b = 0;
         held.from = from;
         Multiplication on(held, api);

@@ -20,7 +20,7 @@ const Words kWords = {
     "KERNEL_TASK_TYPE_DEFAULT, __cube__ or __mix__ says which cores a kernel runs on",
     "ASCEND_IS_AIC and ASCEND_IS_AIV tell which core it is",
     "modes 1 and 2 order the cores of one group, which only mixed kernels have, and mode 1 its vector cores",
-    "copies to TSCM that a vector core asks its cube core for are not covered",
+    "copies to TSCM that a vector core asks its cube core for are DataCopy in a mixed kernel",
     "with false it needs cube cores and vector cores, and the core would wait for ever (AscendC reference, SyncAll)",
     "the workspace in global memory has to hold zeros for every core when the first one gets there (AscendC reference, "
     "SyncAll)",

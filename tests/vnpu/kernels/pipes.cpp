@@ -102,3 +102,16 @@ extern "C" __global__ __aicore__ __cube__ void matrix_flags(GM_ADDR x, GM_ADDR y
     for (int id = 0; id < 3; id++) WaitFlag<HardEvent::M_MTE1>(id);
   }
 }
+
+// The kernel has raised a flag of M_MTE1 by number before it makes a TPipe, whose own three are beside it. `ends`: 1
+// Destroy takes the TPipe's down, 2 the kernel's end does; `waits`: how often the kernel waits for its flag.
+extern "C" __global__ __aicore__ __cube__ void late_pipe(GM_ADDR x, GM_ADDR y, uint32_t ends, uint32_t waits) {
+  SetFlag<HardEvent::M_MTE1>(0);
+  TPipe pipe;
+  TQue<TPosition::A1, 1> queue;
+  pipe.InitBuffer(queue, 1, 1024);
+  auto a = queue.AllocTensor<float>();
+  DataCopy(a, global(x), 256);
+  if (ends == 1) pipe.Destroy();
+  for (uint32_t i = 0; i < waits; i++) WaitFlag<HardEvent::M_MTE1>(0);
+}

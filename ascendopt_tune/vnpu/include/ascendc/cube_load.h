@@ -110,6 +110,19 @@ ASCENDC_INLINE void rows_to_local_tiles(const LocalTensor<T>& dst, const GlobalT
     }
   }
 }
+template <typename T>
+ASCENDC_INLINE vnpu::RowsToTiles rows_to_tiles(const Nd2NzParams& p) {
+  vnpu::RowsToTiles s;
+  s.matrices = p.ndNum;
+  s.rows = p.nValue;
+  s.row_bytes = p.dValue * sizeof(T);
+  s.row_stride = p.srcDValue * sizeof(T);
+  s.matrix_stride = p.srcNdMatrixStride * sizeof(T);
+  s.tile_row_stride = p.dstNzNStride * uint64_t(32);
+  s.column_stride = p.dstNzC0Stride * uint64_t(32);
+  s.tiled_matrix_stride = p.dstNzMatrixStride * sizeof(T);
+  return s;
+}
 }  // namespace detail
 
 // ---- GM -> L1, rows become tiles; of int4b_t bytes are counted, as the device moves bytes ----
@@ -121,22 +134,27 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& s
   constexpr uint16_t most = 16384;  // AscendC reference, DataCopy with Nd2NzParams
   if (p.ndNum > 4095 || p.nValue > most || p.dstNzC0Stride > most || p.dstNzNStride > most)
     vnpu::misuse("DataCopy", "with Nd2NzParams ndNum is at most 4095, nValue, dstNzC0Stride and dstNzNStride 16384");
-  vnpu::RowsToTiles s;
-  s.matrices = p.ndNum;
-  s.rows = p.nValue;
-  s.row_bytes = p.dValue * sizeof(T);
-  s.row_stride = p.srcDValue * sizeof(T);
-  s.matrix_stride = p.srcNdMatrixStride * sizeof(T);
-  s.tile_row_stride = p.dstNzNStride * uint64_t(32);
-  s.column_stride = p.dstNzC0Stride * uint64_t(32);
-  s.tiled_matrix_stride = p.dstNzMatrixStride * sizeof(T);
+  vnpu::RowsToTiles s = detail::rows_to_tiles<T>(p);
   s.cached = src.IsCached();
   if (detail::memory_of(dst.position()) == vnpu::Memory::UB) {
     if constexpr (!vnpu::is_half_byte<T>) return detail::rows_to_local_tiles(dst, src, p);
   }
   if (detail::memory_of(dst.position()) != vnpu::Memory::L1)
     vnpu::misuse("DataCopy", "with Nd2NzParams the destination has to be in L1 or in the Unified Buffer");
+  if (detail::is_l1_of_other(dst)) return vnpu::ask_for_l1(dst.pointer(), src.pointer(), s, "DataCopy");
   vnpu::copy_rows_to_tiles(dst.pointer(), src.pointer(), s, "DataCopy");
+}
+// ---- UB -> L1, of a vector core whose cube core copies for it; rows that follow each other ----
+template <typename T>
+ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Nd2NzParams& p) {
+  if (!detail::is_l1_of_other(dst))
+    vnpu::unsupported("DataCopy",
+                      "with Nd2NzParams and two local tensors is for TSCM of a vector core in a mixed kernel");
+  if (p.ndNum != 1 || p.srcDValue != p.dValue)
+    vnpu::misuse("DataCopy",
+                 "with Nd2NzParams from the Unified Buffer ndNum is 1, and rows follow each other without gaps");
+  if (p.nValue == 0 || p.dValue == 0) return;
+  vnpu::ask_for_l1_from_local(dst.pointer(), src.pointer(), detail::rows_to_tiles<T>(p), "DataCopy");
 }
 
 // Limit of LoadData: 3D: channels that fill whole blocks.

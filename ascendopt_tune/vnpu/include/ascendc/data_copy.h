@@ -2,6 +2,7 @@
 #pragma once
 #include "tensor.h"
 #include "vnpu/cube.h"
+#include "vnpu/tscm.h"
 
 enum pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5 };
 
@@ -161,15 +162,32 @@ ASCENDC_INLINE void SetPadValue(T paddingValue) {
 
 // Limit of DataCopy: not the slices of several dimensions (SliceInfo).
 
-// ---- GM -> UB ----
+namespace detail {
+// L1 of a vector core is its cube core's.
+template <typename T>
+ASCENDC_INLINE bool is_l1_of_other(const LocalTensor<T>& t) {
+  return memory_of(t.position()) == vnpu::Memory::L1 && vnpu::asks_for_l1();
+}
+template <typename T>
+ASCENDC_INLINE void copy_in(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const vnpu::CopyShape& s) {
+  if (is_l1_of_other(dst)) return vnpu::ask_for_l1(dst.pointer(), src.pointer(), s, "DataCopy");
+  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), s, "DataCopy");
+}
+template <typename T>
+ASCENDC_INLINE void copy_local(const LocalTensor<T>& dst, const LocalTensor<T>& src, const vnpu::CopyShape& s) {
+  if (is_l1_of_other(dst)) return vnpu::ask_for_l1_from_local(dst.pointer(), src.pointer(), s, "DataCopy");
+  vnpu::copy_local_to_local(dst.pointer(), src.pointer(), s, "DataCopy");
+}
+}  // namespace detail
+
+// ---- GM -> UB, GM -> L1 ----
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
-  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), detail::cached_as(src, detail::shape_of_count<T>(count)),
-                         "DataCopy");
+  detail::copy_in(dst, src, detail::cached_as(src, detail::shape_of_count<T>(count)));
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params) {
-  vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), detail::cached_as(src, detail::shape_of(params)), "DataCopy");
+  detail::copy_in(dst, src, detail::cached_as(src, detail::shape_of(params)));
 }
 template <typename T>
 ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& params,
@@ -235,7 +253,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
     return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), t, vnpu::dtype_of<T>(), vnpu::dtype_of<T>(),
                                "DataCopy");
   }
-  vnpu::copy_local_to_local(dst.pointer(), src.pointer(), detail::shape_of_count<T>(count), "DataCopy");
+  detail::copy_local(dst, src, detail::shape_of_count<T>(count));
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
@@ -243,7 +261,7 @@ ASCENDC_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& sr
   if (detail::is_table(to))
     return vnpu::copy_to_table(to, dst.pointer(), src.pointer(), detail::table_copy(to, params, false),
                                vnpu::dtype_of<T>(), vnpu::dtype_of<T>(), "DataCopy");
-  vnpu::copy_local_to_local(dst.pointer(), src.pointer(), detail::shape_of(params), "DataCopy");
+  detail::copy_local(dst, src, detail::shape_of(params));
 }
 
 // Biases that become wider on the way.

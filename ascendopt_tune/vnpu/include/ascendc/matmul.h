@@ -3,6 +3,7 @@
 #include "matmul_types.h"
 #include "pipe.h"
 #include "vnpu/matmul.h"
+#include "vnpu/tscm.h"
 
 namespace AscendC::matmul_api {
 
@@ -460,6 +461,7 @@ struct Registration {
     each(
         0,
         [](int32_t place, auto& object, auto tiling) {
+          vnpu::expect_to_ask(object.state_);
           if constexpr (!std::is_null_pointer_v<decltype(tiling)>) object.register_at(place, tiling);
         },
         objects...);

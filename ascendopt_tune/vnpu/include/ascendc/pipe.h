@@ -7,6 +7,7 @@
 // destroyed (asc-devkit, kernel_tquebind_impl.h, kernel_tpipe_impl.h).
 #pragma once
 #include "sync.h"
+#include "vnpu/tscm.h"
 #include "vnpu/untimed.h"
 
 namespace AscendC {
@@ -131,7 +132,7 @@ class TQueBind {
     static_assert(depth == 0, "TQue::DeQue(tensor): only with a queue of depth 0");
     vnpu::queue_cost();
     detail::Buffer* b = buffer_of(tensor.handle(), "TQue::DeQue");
-    vnpu::wait_flag(pipes.src, pipes.dst, b->filled_event);
+    if (!of_other_core()) vnpu::wait_flag(pipes.src, pipes.dst, b->filled_event);
     b->state = detail::Buffer::InUse;
   }
 
@@ -140,10 +141,11 @@ class TQueBind {
     vnpu::queue_cost();
     detail::Buffer* b = buffer_of(tensor.handle(), "TQue::FreeTensor");
     if (b->state == detail::Buffer::Free) vnpu::misuse("TQue::FreeTensor", "the tensor was freed already");
+    b->state = detail::Buffer::Free;
+    if (of_other_core()) return;
     if constexpr (depth != 0)  // also of one that was never queued (asc-devkit, TQueBind)
       b->freed_event = static_cast<int8_t>(vnpu::event_allocate(pipes.dst, pipes.src));
     vnpu::set_freed_flag(pipes.dst, pipes.src, b->freed_event);
-    b->state = detail::Buffer::Free;
   }
 
   ASCENDC_INLINE bool VacantInQue() const { return used_ < (depth > 0 ? depth : count_); }
@@ -186,6 +188,19 @@ class TQueBind {
   friend class TBufPool;
   static constexpr detail::PipePair pipes = detail::pipes_between(src, dst);
   static constexpr TPosition position = detail::position_between(src, dst);
+  // L1 of a vector core is its cube core's: messages are in order, and no pipe of its own has a part in it (asc-devkit,
+  // TQueBind).
+  ASCENDC_INLINE static bool of_other_core() {
+    if constexpr (detail::memory_of(position) == vnpu::Memory::L1) return vnpu::asks_for_l1();
+    return false;
+  }
+  // Whether the vector cores of a group have the same bytes.
+  static constexpr bool together() {
+    if constexpr (std::is_pointer_v<decltype(mask)>)
+      return mask->scmBlockGroup;
+    else
+      return (static_cast<uint32_t>(mask) >> 2 & 1) != 0;
+  }
 
   // Takes `num` buffers, each of `len` bytes rounded up to 32, whose memory allocate(len) gives.
   template <typename Allocate>
@@ -204,7 +219,7 @@ class TQueBind {
       b.address = allocate(len);
       b.bytes = (len + 31) / 32 * 32;
       b.freed = {pipes.dst, pipes.src};
-      if constexpr (depth == 0) {  // its event ids are taken for good
+      if (depth == 0 && !of_other_core()) {  // its event ids are taken for good
         b.filled_event = static_cast<int8_t>(vnpu::event_allocate(pipes.src, pipes.dst));
         b.freed_event = static_cast<int8_t>(vnpu::event_allocate(b.freed.src, b.freed.dst));
         vnpu::set_freed_flag(b.freed.src, b.freed.dst, b.freed_event);
@@ -257,13 +272,14 @@ class TQueBind {
     detail::Buffer* b = buffer_of(buffer, "TQue::EnQue");
     if (b->state != detail::Buffer::Taken && b->state != detail::Buffer::InUse)
       vnpu::misuse("TQue::EnQue", "the tensor was not allocated from this queue, or is queued already");
+    const bool other = of_other_core();
     if constexpr (depth != 0) {
       if (used_ >= depth) vnpu::misuse("TQue::EnQue", "more tensors are queued than the queue's depth");
-      b->filled_event = static_cast<int8_t>(vnpu::event_allocate(way.src, way.dst));
+      if (!other) b->filled_event = static_cast<int8_t>(vnpu::event_allocate(way.src, way.dst));
       order_[(head_ + used_) % kMaxQueueBuffers] = b;
       used_++;
     }
-    vnpu::set_flag(way.src, way.dst, b->filled_event);
+    if (!other) vnpu::set_flag(way.src, way.dst, b->filled_event);
     b->state = detail::Buffer::Queued;
     return true;
   }
@@ -273,10 +289,11 @@ class TQueBind {
     detail::Buffer* b = order_[head_];
     head_ = (head_ + 1) % kMaxQueueBuffers;
     used_--;
+    b->state = detail::Buffer::InUse;
+    if (of_other_core()) return b;
     vnpu::wait_flag(way.src, way.dst, b->filled_event);
     vnpu::event_release(way.src, way.dst, b->filled_event);
     b->filled_event = -1;
-    b->state = detail::Buffer::InUse;
     return b;
   }
 
@@ -375,7 +392,7 @@ class TPipe {
     return static_cast<uint8_t*>(vnpu::local_base(detail::memory_of(static_cast<TPosition>(logicPos))));
   }
   // A cube core's raises the flags of M_MTE1 that a Matmul waits for first, and takes their ids (asc-devkit,
-  // kernel_tpipe_impl.h, TPipe::Init): who sets one of ids 0 to 2 by number sets it twice.
+  // kernel_tpipe_impl.h, TPipe::Init): who sets one of ids 0 to 2 by number, before or after, sets it twice.
   ASCENDC_INLINE TPipe() {
     vnpu::pipe_made(this, true);
     vnpu::raise_matrix_flags();
@@ -400,7 +417,13 @@ class TPipe {
     if (count_ + num > kMaxBuffers)
       vnpu::misuse("TPipe::InitBuffer", "a kernel has at most 64 buffers in all (AscendC reference, InitBuffer)");
     constexpr vnpu::Memory memory = detail::memory_of(TQueBind<src, dst, depth, mask>::position);
-    que.take(buffers_ + count_, num, len, [](uint32_t bytes) { return vnpu::local_allocate(memory, bytes); });
+    if (que.of_other_core()) {
+      const uint32_t one = (len + 31) / 32 * 32;
+      auto* at = static_cast<uint8_t*>(vnpu::l1_room(num * one, que.together()));
+      que.take(buffers_ + count_, num, len, [&](uint32_t) { return std::exchange(at, at + one); });
+    } else {
+      que.take(buffers_ + count_, num, len, [](uint32_t bytes) { return vnpu::local_allocate(memory, bytes); });
+    }
     count_ += num;
     return true;
   }
