@@ -12,6 +12,7 @@ import test_matmul_units
 import test_mixed_units
 import test_operator_units
 import test_samples
+import test_transformer_units
 from vllm_ops import cubes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cube_units.md"
@@ -28,6 +29,7 @@ def run() -> set[tuple[str, str]]:
     found |= {("cann-ops", name) for name in test_image_units.IMAGES}
     found |= {(where, Path(row.path).name) for where, rows in test_operator_units.UNITS.items() for row in rows}
     found |= {("catlass", Path(example.folder).name) for example in test_catlass_units.TABLE}
+    found |= {("ops-transformer", name) for name in test_transformer_units.UNITS}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
 
 
