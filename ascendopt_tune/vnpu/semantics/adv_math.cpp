@@ -1,41 +1,15 @@
 // Elementwise functions made of several vector instructions.
 //
-// Values: the function in float, to nearest (libm, within an ulp), rounded to half for half tensors. Time: no figures
-// are published; each is the sum of the vector instructions its documented formula needs (the table below, counted by
-// us, an estimate), in pieces that fit the temporary buffer, every instruction waiting for the one before it.
+// Values: the function in float, to nearest (libm, within an ulp), rounded to half for half tensors. Time: that
+// of the instructions they are made of (math_recipes.h).
 #include "vnpu/adv_math.h"
 
-#include "composite.h"
 #include "elementwise.h"
 #include "fast_math.h"
+#include "math_recipes.h"
 
 namespace vnpu {
 namespace {
-
-// For one pass over float: instructions, those of them at half rate (Exp, Ln, Sqrt, Div), and how many floats of
-// temporary buffer an element takes. half adds a conversion on each side and one float.
-struct Recipe {
-  Math op;
-  uint8_t instructions, slow, temporaries;
-};
-constexpr Recipe kRecipes[] = {
-    {Math::Acos, 60, 3, 4},         {Math::Acosh, 8, 2, 1},   {Math::Asin, 58, 3, 4},      {Math::Asinh, 20, 3, 3},
-    {Math::Atan, 70, 2, 5},         {Math::Atanh, 8, 2, 1},   {Math::Ceil, 1, 0, 0},       {Math::ClampMax, 1, 0, 0},
-    {Math::ClampMin, 1, 0, 0},      {Math::Cos, 26, 0, 3},    {Math::Cosh, 6, 2, 1},       {Math::Erf, 24, 1, 3},
-    {Math::Digamma, 200, 25, 7},    {Math::Erfc, 40, 2, 5},   {Math::ExpTaylor, 14, 1, 2}, {Math::FasterGelu, 4, 2, 1},
-    {Math::FasterGeluV2, 10, 1, 2}, {Math::Floor, 1, 0, 0},   {Math::Fmod, 4, 1, 1},       {Math::Frac, 2, 0, 1},
-    {Math::GeGLU, 12, 2, 2},        {Math::Gelu, 9, 2, 1},    {Math::Lgamma, 90, 6, 8},    {Math::Log, 1, 1, 0},
-    {Math::Log10, 2, 1, 0},         {Math::Log2, 2, 1, 0},    {Math::Power, 60, 4, 4},     {Math::ReGlu, 2, 0, 0},
-    {Math::Round, 1, 0, 0},         {Math::Sigmoid, 5, 2, 1}, {Math::Sign, 7, 0, 3},       {Math::Silu, 4, 2, 0},
-    {Math::Sin, 24, 0, 2},          {Math::Sinh, 6, 2, 1},    {Math::SwiGLU, 6, 2, 1},     {Math::Swish, 4, 2, 0},
-    {Math::Tan, 32, 1, 4},          {Math::Tanh, 8, 2, 1},    {Math::Trunc, 1, 0, 0},      {Math::Xor, 4, 0, 1},
-};
-
-const Recipe& recipe_of(Math op) {
-  for (const Recipe& r : kRecipes)
-    if (r.op == op) return r;
-  return kRecipes[0];
-}
 
 // Nearly all end with a barrier, so that what comes next is ordered (asc-devkit, impl/adv_api/detail/math and
 // activation, what is for architecture 2201). These don't.
@@ -56,22 +30,6 @@ bool ends_open(Math op, DType t) {
     default:
       return false;
   }
-}
-
-// The slow instructions cost what Exp does, the others what Muls does.
-Composite cost(const Recipe& recipe, DType t, const MathArguments& a, Core& core) {
-  const bool half = t == DType::F16;
-  const uint32_t instructions = recipe.instructions + (half ? 2 : 0), floats = recipe.temporaries + (half ? 1 : 0);
-  const uint32_t bytes = a.shared ? a.shared_bytes : core.local_rest_bytes();
-  uint32_t piece = a.count;  // elements a pass takes
-  if (floats) piece = std::max(64u, std::min(piece, bytes / (4 * floats)));
-  const uint32_t passes = (a.count + piece - 1) / piece;
-  const double repeats = (a.count + 63) / 64;
-  Composite out(core);
-  const double fast = instructions - recipe.slow, slow = recipe.slow;
-  out.add_heads("Muls", passes * fast, repeats * fast);
-  out.add_heads("Exp", passes * slow, repeats * slow);
-  return out;
 }
 
 float gelu(float x) { return x * sigmoid_lane(1.59576912f * (x + 0.044715f * x * x * x)); }
@@ -235,8 +193,10 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
   if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
-  call.issue(cost(recipe_of(op), dst.dtype, a, call.core()).work());
-  if (!ends_open(op, dst.dtype)) call.core().barrier(Pipe::V);
+  const MathCost cost = math_cost(op, dst, a, call.core());
+  call.issue(cost.work);
+  // Those between instructions would order what comes next, where none is behind the last.
+  for (uint32_t i = 0; i < cost.barriers && !ends_open(op, dst.dtype); i++) call.core().barrier(Pipe::V);
   leave_mask(lanes);
 }
 

@@ -30,7 +30,16 @@ ASCENDC_INLINE vnpu::MathArguments with_shared(vnpu::MathArguments a, const Loca
 template <typename T>
 ASCENDC_INLINE vnpu::MathArguments with_scalar(vnpu::MathArguments a, const T& scalar) {
   a.scalar = vnpu::to_scalar(scalar);
+  a.form = 1;
   return a;
+}
+ASCENDC_INLINE vnpu::MathArguments in_form(vnpu::MathArguments a, uint8_t form) {
+  a.form = form;
+  return a;
+}
+template <typename T>
+constexpr uint8_t gelu_form(bool high_precision, bool high_performance) {
+  return (high_precision && sizeof(T) == sizeof(half) ? 1 : 0) + (high_performance ? 2 : 0);
 }
 
 }  // namespace detail
@@ -102,13 +111,16 @@ VNPU_LOG(Log10)
 // The Exp of the advanced API: a Taylor expansion of the given order (0: the plain instruction).
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 ASCENDC_INLINE void Exp(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal, const uint32_t calCount) {
-  vnpu::math(vnpu::Math::ExpTaylor, dstLocal.operand(), detail::math_arguments(srcLocal, calCount), "Exp");
+  vnpu::math(vnpu::Math::ExpTaylor, dstLocal.operand(),
+             detail::in_form(detail::math_arguments(srcLocal, calCount), taylorExpandLevel), "Exp");
 }
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 ASCENDC_INLINE void Exp(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                         const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount) {
   vnpu::math(vnpu::Math::ExpTaylor, dstLocal.operand(),
-             detail::with_shared(detail::math_arguments(srcLocal, calCount), sharedTmpBuffer), "Exp");
+             detail::in_form(detail::with_shared(detail::math_arguments(srcLocal, calCount), sharedTmpBuffer),
+                             taylorExpandLevel),
+             "Exp");
 }
 
 #define VNPU_CLAMP(NAME)                                                                                              \
@@ -135,11 +147,16 @@ VNPU_CLAMP(ClampMin)
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,                            \
                            const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t dataSize) {                    \
     vnpu::math(vnpu::Math::NAME, dstLocal.operand(),                                                                  \
-               detail::with_shared(detail::math_arguments(srcLocal, dataSize), sharedTmpBuffer), #NAME);              \
+               detail::in_form(detail::with_shared(detail::math_arguments(srcLocal, dataSize), sharedTmpBuffer),      \
+                               detail::gelu_form<T>(highPrecision, highPerformance)),                                 \
+               #NAME);                                                                                                \
   }                                                                                                                   \
   template <typename T, bool highPrecision = false, bool highPerformance = false>                                     \
   ASCENDC_INLINE void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal, const uint32_t dataSize) { \
-    vnpu::math(vnpu::Math::NAME, dstLocal.operand(), detail::math_arguments(srcLocal, dataSize), #NAME);              \
+    vnpu::math(vnpu::Math::NAME, dstLocal.operand(),                                                                  \
+               detail::in_form(detail::math_arguments(srcLocal, dataSize),                                            \
+                               detail::gelu_form<T>(highPrecision, highPerformance)),                                 \
+               #NAME);                                                                                                \
   }
 VNPU_GELU(Gelu)
 VNPU_GELU(FasterGelu)

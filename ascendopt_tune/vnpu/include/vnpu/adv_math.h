@@ -55,6 +55,9 @@ struct MathArguments {
   const void* shared = nullptr;  // temporary buffer, null: the free end of UB
   uint32_t shared_bytes = 0;
   uint32_t count = 0;  // elements
+  // Which of its ways a function goes. Gelu and its kin: 1 half by way of float, 2 without a division, 3 both; Exp:
+  // order of its expansion, 0 none; Power: 1 one source is a scalar.
+  uint8_t form = 0;
 };
 void math(Math op, const Operand& dst, const MathArguments& arguments, const char* api);
 
