@@ -139,7 +139,7 @@ def test_integers(kernel: ApiKernel) -> None:
 
 
 def test_a_small_temporary_buffer_costs_time(kernel: ApiKernel) -> None:
-    """More passes over the same elements; of a function without bank conflicts, which hang on where the buffer is cut."""
+    """More passes over the same elements; of a function without bank conflicts, as those vary."""
     x = arguments("float16", 4096, (1, 3), 1)
     run(kernel, UNARY["Log2"][0], "float16", 1, [x])
     free = kernel.report["profile"]["aiv_vec_time_us"]
