@@ -15,7 +15,12 @@ from ascendopt_tune.build.host import _WRAPPED
 from ascendopt_tune.build.toolkit import GUARD_FUNCTIONS, VNPU, Toolkit, host_compiler, machine_functions, virtual
 
 LIBRARIES = ("libascendcl.so", "libacl_rtc.so")
-DECLARED_BY_OPERATORS = {"ops::ToString"}  # in common headers that come with their sources
+DECLARED_BY_OPERATORS = {  # in common headers that come with their sources, or asked for by name (host/src/legacy.cpp)
+    "ops::ToString",
+    *(f"Ops::NN::LegacyCommonMgr::{name}" for name in ("LegacyCommonMgr", "~LegacyCommonMgr", "GetInstance")),
+    "LegacyTilingPrepareForOpCache",
+    "LegacyTilingParsePrepareForOpCache",
+}
 STUBS = (
     "libacl_op_compiler.so",
     "libhccl.so",
