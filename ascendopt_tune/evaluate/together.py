@@ -99,6 +99,9 @@ def _neighbours(values: Array, anything: bool, which: int, rng: np.random.Genera
     words = np.ascontiguousarray(values).view(f"i{bits // 8}")
     # Away from 0 and towards it; 0 itself, and what isn't finite, stay what they are.
     moved = (words + np.where((values == 0) | ~np.isfinite(values), 0, step).astype(words.dtype)).view(values.dtype)
+    if not anything:  # no further out than what is there: an input's domain may end at it
+        least, most = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        moved = np.where((moved < least) | (moved > most), values, moved)
     return np.asarray(np.where(np.isfinite(moved), moved, values))
 
 

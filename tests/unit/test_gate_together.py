@@ -26,7 +26,8 @@ from ascendopt_tune.sources.arguments import numpy_dtype
 def test_every_element_is_that_of_a_version(
     shape: tuple[int, ...], count: int, dtype: str, first_axis: bool, alike: bool, anything: bool, seed: int
 ) -> None:
-    """An input's own in either version, another's or its negative where they are alike, 0 or 1 where it is constant."""
+    """An input's own in either version, another's, its negative or its neighbour where they are alike, 0 or 1 where it
+    is constant."""
     size, kind = int(np.prod(shape)), numpy_dtype(dtype)
     versions = [
         [np.asarray((np.arange(size) % 9 + 10 * v + k).reshape(shape)).astype(kind) for k in range(count)]
@@ -41,7 +42,10 @@ def test_every_element_is_that_of_a_version(
         wide, first = array.astype(np.float64), versions[1][0].astype(np.float64)
         known = np.any([wide == v[k].astype(np.float64) for v in versions], axis=0)
         if alike:
+            step = 1 if kind.kind in "iu" else np.abs(first) * {"float16": 2**-10, "bfloat16": 2**-7}.get(dtype, 2**-23)
+            known |= (np.abs(wide - first) <= step) & (anything or kind.kind == "f" or dtype == "bfloat16")
             known |= wide == first
+            assert anything or wide.max() <= max(v[k].astype(np.float64).max() for v in versions for k in range(count))
         if anything:
             known |= (wide == 0) | (wide == 1) | ((wide == -first) & (alike and kind.kind not in "ub"))
         assert known.all()

@@ -293,32 +293,6 @@ def test_what_works_on_a_copy_in_place_is_moved_into_the_choice(behind: str, fou
     assert all(found in text for text in rewritten)
 
 
-SUM = """void f(LocalTensor<float>& y, LocalTensor<float>& a, LocalTensor<float>& b) {{
-  Axpy(a, b, s, n);
-  {copied}
-  {behind}
-}}"""
-_ASKED = "if (y.GetPhyAddr() != a.GetPhyAddr()) { PipeBarrier<PIPE_V>(); DataCopy(y, a, (n + 7) / 8 * 8); }"
-
-
-@pytest.mark.parametrize(
-    ("copied", "behind", "found"),
-    [
-        ("DataCopy(y, a, n);", "q.FreeTensor(a);", True),
-        (_ASKED, "", True),
-        ("if (full) { DataCopy(y, a, n); }", "", False),  # y or not
-        ("DataCopy(y, a, m);", "", False),
-        ("DataCopy(y, c, n);", "", False),
-        ("DataCopy(y, a, n);", "Exp(z, b, n);", False),
-        ("DataCopy(y, a, n);", "Exp(z, a, n);", False),
-    ],
-)
-def test_a_sum_is_made_where_it_is_wanted(copied: str, behind: str, found: bool) -> None:
-    rewritten = [t for t in after("extra-copy", SUM.format(copied=copied, behind=behind)) if "Axpy" not in t]
-    assert len(rewritten) == found
-    assert all("Muls(b, b, s, n); PipeBarrier<PIPE_V>(); Add(y, a, b, n);" in text for text in rewritten)
-
-
 # -- constants as scalar operands --------------------------------------------------------------------------------------
 
 FILLED = """void f() {{ Duplicate(t, c, n); PipeBarrier<PIPE_V>(); {reader} {behind} }}"""
