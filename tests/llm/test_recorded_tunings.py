@@ -19,7 +19,7 @@ from ascendopt_tune.llm.endpoint import Endpoint
 from ascendopt_tune.paths import shipped
 
 RECORDINGS = {path.stem: Recording.read(path) for path in sorted(FOLDER.glob("*.txt"))}
-BEGINNING = 1.9616  # modelled speedup of softmax after 7 evaluations
+BEGINNING = 1.969  # modelled speedup of softmax after 7 evaluations
 MOST_TOKENS = 12_000  # of one question
 RULES_ALONE = 1.1  # where rules came to less, there was something for a model to find
 
