@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from itertools import pairwise
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -223,12 +224,15 @@ def by_groups(vectors: int, slots: int, buffers: int) -> float:
 def test_published_times_of_products_by_groups() -> None:
     """8 cores; one vector core for each, two, four slots of sums in place of two, two buffers in place of one.
 
-    Two vector cores with two slots are 23 % too fast, so the steps between are not as large as published.
+    Two vector cores with two slots are 23 % too fast, so the steps between are not as large as published: since
+    conversions begin as early as CANN's own cost model has it, two and four slots are alike within 0.1 %.
     """
     published = (218.1, 154.2, 131.8, 128.1)
     modelled = [by_groups(*how) for how in ((1, 2, 1), (2, 2, 1), (2, 4, 1), (2, 4, 2))]
     print("by groups:", *(f"published {x} us, modelled {y:.1f};" for x, y in zip(published, modelled, strict=True)))
-    assert modelled == sorted(modelled, reverse=True)
+    assert all(after <= before * 1.001 for before, after in pairwise(modelled))
+    assert modelled[0] > 1.5 * modelled[1]
+    assert modelled[2] > 1.05 * modelled[3]
     assert [modelled[i] for i in (0, 2, 3)] == [pytest.approx(published[i], rel=0.15) for i in (0, 2, 3)]
     assert math.log(modelled[0] / modelled[3]) == pytest.approx(math.log(published[0] / published[3]), rel=1 / 3)
 
