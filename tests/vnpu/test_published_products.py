@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from itertools import pairwise
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
