@@ -1,6 +1,7 @@
 #include "math_recipes.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -187,9 +188,13 @@ Step read_step(const std::string& text, uint32_t form) {
   return step;
 }
 
-std::vector<Step> read_steps(const char* steps, uint32_t form) {
-  std::vector<Step> out;
-  std::istringstream words(steps);
+// Read once by each thread: reading takes longer than what a call computes.
+const std::vector<Step>& read_steps(const Recipe& recipe, uint8_t form) {
+  static thread_local std::map<std::pair<const Recipe*, uint8_t>, std::vector<Step>> known;
+  const auto [found, is_new] = known.try_emplace({&recipe, form});
+  std::vector<Step>& out = found->second;
+  if (!is_new) return out;
+  std::istringstream words(recipe.steps);
   for (std::string word; words >> word;) {
     if (word != "|")
       out.push_back(read_step(word, form));
@@ -273,7 +278,7 @@ MathCost math_cost(Math op, const Operand& destination, const MathArguments& a, 
   if (!recipe) return out;
   const Passes passes(*recipe, destination, a, core);
   Work& work = out.work;
-  for (const Step& step : read_steps(recipe->steps, a.form)) {
+  for (const Step& step : read_steps(*recipe, a.form)) {
     const DType type = passes.type_of(step);
     const uint16_t row = core.chip.instruction(step.name.c_str(), type);
     const double pace = core.chip.instructions[row].pace;
