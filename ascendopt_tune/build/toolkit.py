@@ -28,6 +28,7 @@ from ..settings import settings
 from . import headers, matmul_headers, shipped
 
 VNPU = Path(__file__).resolve().parent.parent / "vnpu"
+_STANDARD = VNPU / "core" / "standard.h"
 #: What the compiler said of the libraries' sources, a file of the toolkit: nothing, with a compiler that tests have.
 WARNINGS = "warnings.txt"
 
@@ -299,22 +300,19 @@ def _build(compiler: str, work: Path, march: str) -> None:
         shutil.copytree(folder, include, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.gch"))
     headers.write_forwarding_headers(VNPU / "forwarding.toml", include)
     shutil.copytree(VNPU / "chips", work / "chips")
+    command = [compiler, *_LIBRARY_FLAGS, f"-march={march}", *(_SANITIZED_FLAGS if settings().sanitize else ())]
+    command += [f"-I{folder}" for folder in (VNPU / "include", VNPU / "host" / "include", VNPU)]
     ccache = shutil.which("ccache")  # for those who develop the virtual NPU and rebuild it often
-    launcher = [ccache] if ccache else []
+    if ccache:
+        command.insert(0, ccache)
+    else:  # ccache keeps nothing of a source that begins with a precompiled header
+        standard = Path(shutil.copy(_STANDARD, objects))
+        _run([*command, "-x", "c++-header", str(standard), "-o", f"{standard}.gch"], "precompiling standard.h")
+        command += ["-include", str(standard)]
 
     def compile_one(source: Path) -> str:
-        command = [
-            *launcher,
-            compiler,
-            *_LIBRARY_FLAGS,
-            f"-march={march}",
-            *(_SANITIZED_FLAGS if settings().sanitize else ()),
-            f"-I{VNPU / 'include'}",
-            f"-I{VNPU / 'host' / 'include'}",
-            f"-I{VNPU}",
-        ]
-        command += ["-c", str(source)]
-        return _run([*command, "-o", str(objects / _object(source))], str(source.relative_to(VNPU)))
+        made = objects / _object(source)
+        return _run([*command, "-c", str(source), "-o", str(made)], str(source.relative_to(VNPU)))
 
     sources = sorted({s for group in libraries().values() for s in group}, key=lambda s: -s.stat().st_size)
     with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
