@@ -65,7 +65,7 @@ _LIBRARY = "libvnpu_host.so"
 _WRAPPED = ("printf", "vprintf", "puts", "putchar", "_ZSt4cout")  # redirected by libvnpu_host.so into its log
 # muldefs: definition, tiling and shape sources are separate libraries in CANN, so a helper may stand in each of them.
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs,-z,muldefs", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
-_TIMEOUT_S = 180
+_TIMEOUT_S = 900  # of the wall clock, on a busy machine; a candidate's compilation has a limit of its own
 _LIFTS = 3  # compilations of one text: with all knobs, with fewer, with none; then one without marks
 
 

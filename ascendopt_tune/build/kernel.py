@@ -23,6 +23,7 @@ from .host import TilingResult, TilingStruct, dtype_column
 from .plain_structs import plain_structs
 from .system_workspace import with_system_workspace
 from .template_types import kernel_type_of
+from .torch_code import without_torch
 
 _GE_DTYPE = {
     "float32": "DT_FLOAT", "float16": "DT_FLOAT16", "int8": "DT_INT8", "int32": "DT_INT32", "uint8": "DT_UINT8",
@@ -271,7 +272,7 @@ def write_files(operator: Operator, files: dict[str, str], work_dir: Path) -> No
         target = work_dir / path
         target.parent.mkdir(parents=True, exist_ok=True)
         name = str(real.get(path, operator.root / path)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        target.write_text(f'#line 1 "{name}"\n{without_launches(text)}', encoding="utf-8")
+        target.write_text(f'#line 1 "{name}"\n{without_launches(without_torch(text))}', encoding="utf-8")
 
 
 def kernel_unit(

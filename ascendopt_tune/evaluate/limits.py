@@ -28,6 +28,7 @@ _LOG_TAIL = 2000  # characters of a candidate's own output that go into a reason
 _LOG_BYTES = 16 << 20  # what a candidate may print
 _ANSWER_BYTES = 256 << 20
 _ENDING_S = 5.0  # from the end of the answers to the end of the process, on a busy machine
+_WAITING = 10  # a compilation may take so many times its limit, if it waits for processors
 _TOKEN, _HEADER = 16, 24  # an answer is a token, the length of what follows (8 bytes), and JSON
 
 
@@ -35,9 +36,10 @@ _TOKEN, _HEADER = 16, 24  # an answer is a token, the length of what follows (8 
 class ProcessLimits:
     """What one candidate may use.
 
-    ``compile_s``: wall clock of each compilation. ``run_s``: wall clock of the tiling function, and of all launches of
-    one evaluation together; what they wait for a processor of a busy machine is not counted. ``memory_bytes``: address
-    space beyond what the process has at its start and the tensors need. ``open_files``: file descriptors.
+    ``compile_s``: wall clock of each compilation; on a busy machine the compilers' processor time, within ten times
+    that. ``run_s``: wall clock of the tiling function, and of all launches of one evaluation together; what they wait
+    for a processor of a busy machine is not counted. ``memory_bytes``: address space beyond what the process has at its
+    start and the tensors need. ``open_files``: file descriptors.
     """
 
     compile_s: float = 120.0
@@ -102,7 +104,7 @@ def run_confined(
     os.close(heard)
     status: int | None = None
     try:
-        deadline = _Deadline(pid, time.monotonic() + how.timeout_s)
+        deadline = _Deadline(pid, time.monotonic() + how.timeout_s, how.timeout_s if how.tools else 0.0)
         while True:
             answer = _read(reader, deadline, token)
             document = _document(answer, token)
@@ -122,7 +124,10 @@ def run_confined(
         with log:
             tail = _tail(log.fileno())
     if answer is None:
-        return Stopped("timeout", f"{what} did not end within {how.timeout_s:g} s of wall clock.{tail}")
+        limit = f"{how.timeout_s:g} s of wall clock"
+        if how.tools:
+            limit += f", nor of processor time within {_WAITING:d} times that"
+        return Stopped("timeout", f"{what} did not end within {limit}.{tail}")
     if document is not None:
         if "error" in document and not how.tools:
             document["error"]["args"][0] += tail
@@ -132,14 +137,22 @@ def run_confined(
 
 @dataclass
 class _Deadline:
-    """``at``: by the wall clock, if the process ``pid`` has always had a processor."""
+    """``at``: by the wall clock, if the process ``pid`` has always had a processor.
+
+    ``work_s``: of one that has others work for it: the processor time that all of its session may use where the wall
+    clock is over, as nobody tells what processes that have ended waited; for ``_WAITING`` times as long.
+    """
 
     pid: int
     at: float
+    work_s: float = 0.0
 
     def left_s(self) -> float:
         """Seconds. It may be too few by what the process is waiting for a processor meanwhile."""
-        return self.at + _waited_s(self.pid) - time.monotonic()
+        left = self.at + _waited_s(self.pid) - time.monotonic()
+        if left > 0 or not self.work_s:
+            return left
+        return min(self.work_s - _worked_s(self.pid), left + (_WAITING - 1) * self.work_s)
 
 
 def _waited_s(pid: int) -> float:
@@ -148,6 +161,16 @@ def _waited_s(pid: int) -> float:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0
+
+
+def _worked_s(session: int) -> float:
+    """Processor time, in seconds, of a session's processes, and of those that they started and that have ended."""
+    ticks = 0
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            fields = process.read_text().rpartition(")")[2].split()  # from the third on: a name may have blanks
+            ticks += sum(map(int, fields[11:15])) if int(fields[3]) == session else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class Server:
 
     def _give(self, hand: _Hand, request: bytes) -> None:
         # Every stage ends by itself in time; this is for a stage that doesn't.
-        allowed = 2 * self._limits.compile_s + 2 * self._limits.run_s + 600.0
+        allowed = 20 * self._limits.compile_s + 2 * self._limits.run_s + 600.0
         hand.job, hand.deadline = int(protocol.loads(request)["id"]), time.monotonic() + allowed
         with contextlib.suppress(BrokenPipeError):  # it has died: the end of its answers tells
             _write(hand.requests, request + b"\n")

@@ -58,6 +58,25 @@ def test_exit_signal_timeout(tmp_path: Path) -> None:
     assert time.monotonic() - started < 30
 
 
+def test_a_compilation_that_waits_goes_on(tmp_path: Path) -> None:
+    """On a busy machine compilers wait for a processor most of the time: what counts is what they work."""
+
+    def wait() -> str:
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(1)"], check=True)
+        return "ended"
+
+    how: dict[str, Any] = {"tools": True, "read": [Path("/")]}
+    assert run(wait, tmp_path, timeout_s=0.7, **how) == "ended"
+
+    def work() -> None:
+        subprocess.run([sys.executable, "-c", "while True: pass"], check=True)
+
+    stopped = run(work, tmp_path, timeout_s=0.7, **how)
+    assert stopped.kind == "timeout"
+    assert "processor time" in stopped.reason
+    assert "processor time" in run(lambda: time.sleep(60), tmp_path, timeout_s=0.1, **how).reason  # for good
+
+
 def test_it_ends_with_its_group(tmp_path: Path) -> None:
     def leave_a_child() -> int:
         pid = os.fork()
