@@ -5,7 +5,14 @@ Nothing heavy is imported here; torch only when a tuned function is called.
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+if not os.path.isdir(os.path.dirname(__file__)):
+    raise ImportError(
+        f"ascendopt_tune can't run from an archive ({os.path.dirname(__file__)}): its C++ sources, operators and chips "
+        "are files that compilers read. Install it with pip, or unpack the archive and name the folder in PYTHONPATH."
+    )
 
 from .torch_ops.compile.backend import NAME as _NAME
 from .torch_ops.compile.backend import backend as _backend

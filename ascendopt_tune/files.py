@@ -36,7 +36,11 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
     flushed to the disk before it gets its name, so that it is whole even after the machine has failed.
     """
     if path.exists() and not path.is_file():
-        yield path
+        try:
+            yield path
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise
         return
     path = path.resolve()  # what a link points to, not the link
     # A name may have 255 bytes, and the user's may have them all.
@@ -53,8 +57,8 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
     except BaseException as error:  # also Ctrl-C
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.filename == str(temporary):
-            error.filename = str(path)  # the name its user knows
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # the name its user knows; of a disk that is full the system tells none
         raise
 
 

@@ -40,6 +40,7 @@ from .search.keep import Confirmed, Made, better, cached, confirm, entry_of, pac
 from .search.tiling.warm_start import Neighbour, WarmStart, neighbours
 from .settings import settings
 from .sources.arguments import Array
+from .sources.registry import operator_of
 from .sources.specification import specification
 from .store.cache import Cache, Entry, Key
 from .store.entry import FINISHED, canonical, sha256
@@ -131,13 +132,16 @@ def _trial_json(trial: Trial) -> dict[str, Any]:
     }
 
 
-def tune_case(operator: Operator, case: Case, options: RunOptions | None = None, **given: Any) -> TuneRecord:
+def tune_case(
+    operator: Operator | str | Path, case: Case, options: RunOptions | None = None, **given: Any
+) -> TuneRecord:
     """The best pair for ``case``: from the cache, or found by a search and then cached.
 
     A run that was killed goes on where it was when it is started again in the same way, and so does one that Ctrl-C or
     a limit ended.
 
     Args:
+        operator: an Operator, or what ``ascendopt-tune tune`` takes for one: a name of the registry, or a folder.
         options: how it is tuned (docs/options.md); default: what the environment says.
         given: what :func:`tune_cases` takes, and single options by name: ``tune_case(operator, case, budget=20)``.
 
@@ -151,7 +155,7 @@ def tune_case(operator: Operator, case: Case, options: RunOptions | None = None,
 
 
 def tune_cases(
-    operator: Operator,
+    operator: Operator | str | Path,
     cases: Sequence[WeightedCase],
     options: RunOptions | None = None,
     *,
@@ -190,6 +194,7 @@ def tune_cases(
     Raises as :func:`tune_case`.
     """
     options = replace(options or RunOptions(), **changes)
+    operator = operator_of(operator)
     operator = operator.invariantly() if options.invariant else operator
     toolkit = evaluator.toolkit if evaluator is not None else find(options.target)
     run = _Run(operator, tuple(cases), options, toolkit, cache or Cache(), limits, endpoint, journal, say)

@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -85,25 +86,39 @@ class _Commands(MutableMapping[str, Any]):
         return len(_COMMANDS)
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """What the parser of command lines refuses names the value, and is a document where one is asked for."""
+    try:
+        yield
+    except Exception as error:
+        failure.name_value(error)
+        tell = getattr(error, "format_message", None)  # of what the parser raises
+        if tell is not None and "--json" in sys.argv:
+            failure.print_document(type(error).__name__, str(tell()), "Add --help for the options.")
+        raise
+
+
 class _Group(TyperGroup):
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
         fitting(self)
         self.commands = _Commands()
 
+    def make_context(self, *args: Any, **how: Any) -> Any:
+        """The group's own options are read before there is a context."""
+        with _told():
+            return super().make_context(*args, **how)
+
     def invoke(self, context: Any) -> Any:
         """With ``--json`` a line that can't be read and Ctrl-C where a command has no answer yet, are documents too."""
         try:
-            return super().invoke(context)
+            with _told():
+                return super().invoke(context)
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             if "--json" in sys.argv:
                 failure.print_document("Interrupted", "interrupted.", "Run the command again.")
-            raise
-        except Exception as error:
-            tell = getattr(error, "format_message", None)  # of what the parser of command lines raises
-            if tell is not None and "--json" in sys.argv:
-                failure.print_document(type(error).__name__, str(tell()), "Add --help for the options.")
             raise
 
 
@@ -111,6 +126,7 @@ app = typer.Typer(
     name="ascendopt-tune",
     cls=_Group,
     epilog=_EPILOG,
+    context_settings={"help_option_names": ["--help", "-h"]},  # of the commands, too
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -33,6 +33,7 @@ from .subject import find_operator
 app = typer.Typer(
     help="The experience bank: what optimizations were worth, measured, found again by a slow kernel's symptoms.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -167,7 +168,7 @@ def _merged(bank: Path | None, sources: Sequence[Path], json: bool) -> None:
         print(f"{len(fresh.experiences)} experiences and {len(fresh.uses)} uses added to {store.root}")
 
 
-Sources = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files, or folders of banks.")]
+Sources = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files, or folders of banks.")]
 
 
 def merge(sources: Sources, bank: To = None, json: options.Json = False, debug: options.Debug = False) -> None:

@@ -100,7 +100,7 @@ class Tally:
 def build_bank(
     how: Annotated[RunOptions, Only("chip", "target", "seed", "workers")],
     ops: Annotated[
-        list[str] | None, typer.Argument(metavar="[OP]...", help="Operators: registry names, or folders.")
+        list[str] | None, typer.Argument(metavar="OP", help="Operators: registry names, or folders.")
     ] = None,
     registry: Annotated[bool, typer.Option("--registry", help="All operators of the registry.")] = False,
     case: Cases = [],  # noqa: B006

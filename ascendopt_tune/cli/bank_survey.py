@@ -35,7 +35,7 @@ ascendopt-tune bank survey --measure --motifs cache-hint --sizes large
 def survey(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FOLDER]...", help="Folders with operators at or below them; the registry is added."),
+        typer.Argument(metavar="FOLDER", help="Folders with operators at or below them; the registry is added."),
     ] = None,
     measured: Annotated[
         bool,

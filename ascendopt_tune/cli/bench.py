@@ -42,7 +42,12 @@ Ctrl-C keeps every finished run and every evaluation; the same command goes on t
 _CHIP = "ascend910b4"  # the paper's
 _ALL_SIZES = ",".join(SIZES)
 
-app = typer.Typer(help="Benchmarks of the search, and of the generator.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    help="Benchmarks of the search, and of the generator.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
 
 _LISTS = "test, extended (test and more), or development (what defaults may be chosen on)."
 Sizes = Annotated[str, typer.Option("--sizes", help="Of decode, medium and large, separated by commas.")]

@@ -35,7 +35,7 @@ A finished task is kept; the same command goes on there.
 def mkb(
     how: Annotated[RunOptions, Only(chip=DEFAULT_CHIP)],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Tasks or categories. Default: AscendCraft's 52.", metavar="TASKS...")
+        list[str] | None, typer.Argument(help="Tasks or categories. Default: AscendCraft's 52.", metavar="TASK")
     ] = None,
     tasks: Annotated[
         Path | None,

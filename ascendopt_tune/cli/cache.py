@@ -29,6 +29,7 @@ app = typer.Typer(
     name="cache",
     help="Look into the store of results, ship it to other machines, and keep it tidy.",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
 )
 
@@ -129,7 +130,9 @@ def verify(json: options.Json = False, debug: options.Debug = False) -> None:
 
 @app.command("export", epilog=examples.of("cache export"))
 def export(
-    target: Annotated[Path, typer.Argument(help="The bundle to make: a folder, or an archive (.tar.gz).")],
+    target: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="The bundle to make: a folder, or an archive (.tar.gz).")
+    ],
     operator: _Operator = None,
     sign: Annotated[
         Path | None, typer.Option("--sign", metavar="KEY", help="Sign with this Ed25519 key (PEM).")
@@ -146,8 +149,8 @@ def export(
 
 @app.command("unpack", epilog=examples.of("cache unpack"))
 def unpack(
-    source: Annotated[Path, typer.Argument(help="A bundle's archive (.tar.gz).")],
-    folder: Annotated[Path, typer.Argument(help="The new folder, for ASCENDOPT_CACHE_LAYERS.")],
+    source: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A bundle's archive (.tar.gz).")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The new folder, for ASCENDOPT_CACHE_LAYERS.")],
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
@@ -218,8 +221,10 @@ def merge(
 
 @app.command("diff", epilog=examples.of("cache diff"))
 def diff(
-    one: Annotated[Path, typer.Argument(help="A cache folder or bundle.")],
-    other: Annotated[Path | None, typer.Argument(help="Another one. Default: the writable cache.")] = None,
+    one: Annotated[Path, typer.Argument(metavar="ONE", help="A cache folder or bundle.")],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="OTHER", help="Another one. Default: the writable cache.")
+    ] = None,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:

@@ -25,7 +25,10 @@ from ..nouns.chip import chip_names, load_chip
 from ..report.lines import folded
 from ..report.text import counted, json_text
 from ..settings import settings
+from ..store.bundle import is_bundle
 from ..store.cache import Cache
+from ..store.index import read_row
+from ..store.root import entry_folders
 from ..torch_ops.serving import fast_build
 from . import options
 
@@ -151,6 +154,10 @@ def _layer(layer: Path) -> Checkup:
         count = sum(s.folder.is_relative_to(layer) for s in Cache(paths.cache_dir(), layers=(layer,)).items())
     if said:
         return Checkup("cache layer", "error", str(said[0].message))
+    folders = [] if is_bundle(layer) else entry_folders(layer, None)
+    if damaged := sum(read_row(folder) is None for folder in folders):
+        found = f"{layer}: {damaged} of {counted(len(folders), 'result')} can't be used"
+        return Checkup("cache layer", "error", found, "ascendopt-tune cache verify says what is wrong with each.")
     return Checkup("cache layer", "ok", f"{layer}: {counted(count, 'result')}")
 
 

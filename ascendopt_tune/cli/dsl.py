@@ -23,6 +23,7 @@ from .flags import Only, grouped
 app = typer.Typer(
     help="Programs of the tile language (docs/dsl.md): check them, run them on numpy, lower them to an operator.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 File = Annotated[Path, typer.Argument(help="The file with the program.", metavar="FILE.py")]
@@ -112,7 +113,7 @@ def lower_command(
 ) -> None:
     """Write the operator's folder: tiling program, kernel, op.toml, reference. Inputs become its first case."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CaseError(f"{out} exists and isn't empty.", "Name a new folder.")
+        raise CaseError(f"{out} exists and isn't empty.", "Name a new folder, or remove that one first.")
     program = read_file(file, name)
     cases: list[dict[str, object]] = []
     if input:

@@ -6,7 +6,8 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ..errors import AscendOptError
@@ -46,6 +47,18 @@ def tell(error: AscendOptError | OSError | MemoryError, *, json: bool, debug: bo
     return EXIT_CODE
 
 
+def name_value(error: Exception) -> None:
+    """Has an option's refusal say what was given: the parser's own words (pydantic's) say only what it should be."""
+    found = getattr(error.__cause__, "errors", None)
+    if not (callable(found) and hasattr(error, "message")):
+        return
+    first: Mapping[str, object] = next(iter(found()), {})
+    said = str(first.get("msg", "")).removeprefix("Value error, ")
+    given = repr(first.get("input"))
+    if said:
+        error.message = said if given in said else f"{given} was given. {said}."
+
+
 class _Output(io.TextIOWrapper):
     """Standard output, whose errors say that they are its own."""
 
@@ -79,7 +92,12 @@ class _Progress(_Output):
 
 
 def prepare_output() -> None:
-    """Has errors in printing tell where they are; a character that the terminal's encoding lacks is none."""
+    """Has errors in printing tell where they are; a character that the terminal's encoding lacks is none, and a width
+    of none (what some containers and editors say in ``COLUMNS``) is no width: nothing would be printed. Warnings are
+    what they say, without the line of this package that they come from."""
+    warnings.formatwarning = lambda message, *where: f"warning: {message}\n"
+    if not os.environ.get("COLUMNS", "1").strip("0"):
+        del os.environ["COLUMNS"]
     out, err = sys.stdout, sys.stderr
     if isinstance(out, io.TextIOWrapper):
         sys.stdout = _Output(out.buffer, out.encoding, "replace", line_buffering=out.line_buffering)

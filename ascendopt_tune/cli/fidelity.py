@@ -28,7 +28,7 @@ from .fidelity_operators import compare_operators
 
 def fidelity(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCENARIO]...", help="Scenarios or families; default: all fast ones.")
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="Scenarios or families; default: all fast ones.")
     ] = None,
     slow: Annotated[bool, typer.Option("--all", help="The slow scenarios too (about a minute more).")] = False,
     cold: Annotated[

@@ -1,7 +1,8 @@
-"""Help for a narrow terminal: boxes side by side would cut the names of options there."""
+"""Help that fits the terminal: paragraphs flow, and where it is narrow there are no boxes side by side."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -14,7 +15,8 @@ _NAMES = 14  # of these the names of options and commands may take before what i
 
 
 def fitting(command: Any) -> Any:
-    """``command``, with plain help where the terminal is narrow; those below it, too."""
+    """``command``, whose help fits the terminal; those below it, too."""
+    _flow(command)
     if (width := columns(sys.stdout)) < _BOXES:
         command.rich_markup_mode = None
         command.epilog = Text.from_markup(command.epilog or "").plain
@@ -23,6 +25,15 @@ def fitting(command: Any) -> Any:
         for inner in getattr(command, "commands", {}).values():
             fitting(inner)
     return command
+
+
+def _flow(command: Any) -> None:
+    """Lines of a docstring end where the source's do; left so, they break twice where the terminal is narrower."""
+    if command.help:
+        paragraphs = inspect.cleandoc(command.help).split("\n\n")
+        command.help = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+    for inner in getattr(command, "commands", {}).values():
+        _flow(inner)
 
 
 def _context(above: Any) -> Any:

@@ -38,7 +38,7 @@ The manifest is described in docs/deploy.md. Ctrl-C makes a bundle of what is do
 @grouped
 def prebuild_command(
     how: Annotated[RunOptions, Only("accept_unfinished")],
-    manifest: Annotated[Path, typer.Argument(help="What to tune: a TOML file.")],
+    manifest: Annotated[Path, typer.Argument(metavar="MANIFEST", help="What to tune: a TOML file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The bundle: a folder, or an archive (.tar.gz).")],
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Results made at the same time. Default: one per core.")

@@ -50,7 +50,7 @@ def import_solution(file: Path, task: Path | None, out: Path) -> ImportedSolutio
         OSError: the folder can't be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OperatorError(f"{out} exists and isn't empty.", "Name a new folder.")
+        raise OperatorError(f"{out} exists and isn't empty.", "Name a new folder, or remove that one first.")
     solution = read_solution(file)
     definition = read_definition(solution.texts["host_operator_src"], file)
     name = solution.name

@@ -80,7 +80,10 @@ def with_outputs(signature: Signature, case: Case, results: tuple[Argument, ...]
 def _argument(signature: Signature, param: ParamDef, value: Described) -> Argument:
     if value is None:
         if param.kind == "required":
-            raise CaseError(f"{signature.op_type} needs {param.name}, which the call doesn't give.")
+            raise CaseError(
+                f"{signature.op_type} needs {param.name}, which the call doesn't give.",
+                f"If a parameter of another name is meant, say names={{'parameter': '{param.name}'}}.",
+            )
         return None
     if param.kind == "dynamic":
         if not isinstance(value, tuple):

@@ -7,6 +7,7 @@ CANN's layout: ``op_host/`` (definition, tiling, shape functions), ``op_kernel/`
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -43,6 +44,11 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
     try:
         str(root).encode()  # names of folders go into sources and keys
     except UnicodeEncodeError:
+        if (names := sys.getfilesystemencoding()) != "utf-8":  # a locale's, where nobody says otherwise
+            raise OperatorError(
+                f"Python reads names of files as {names} here, and the folder {root} has other characters.",
+                "Set PYTHONUTF8=1.",
+            ) from None
         raise OperatorError(f"the name of the folder {root} is no UTF-8 text.", "Rename it.") from None
     for part in ("op_host", "op_kernel"):
         if not (root / part).is_dir():

@@ -56,6 +56,19 @@ def operator_names() -> list[str]:
     return sorted(f.parent.name for f in paths.shipped("registry").glob("*/op.toml"))
 
 
+def operator_of(source: str | Path | Operator) -> Operator:
+    """What a user means by an operator: ``rms_norm`` or ``registry/rms_norm`` of the registry, a folder, or itself.
+
+    Raises OperatorError if there is none.
+    """
+    if isinstance(source, Operator):
+        return source
+    name = str(source).removeprefix("registry/")
+    if name not in operator_names() and Path(source).is_dir():
+        return load_folder(Path(source))
+    return load_operator(name)
+
+
 def load_operator(name: str) -> Operator:
     """The registry's operator ``name``; with a path, the operator in that folder (with its op.toml if it has one).
 

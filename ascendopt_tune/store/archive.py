@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import shutil
 import tarfile
 import tempfile
@@ -82,9 +83,9 @@ def how_to_use(target: Path, bundle: Bundle) -> str:
     """For people: what was made, and the settings with which it serves."""
     signed = ", signed" if bundle.signature is not None else ""
     lines = [f"bundle: {target} ({len(bundle)} entries{signed})"]
-    folder = target
+    folder = shlex.quote(str(target.resolve()))  # who serves begins somewhere else
     if target.name.endswith(SUFFIXES):
-        folder = Path("FOLDER")
+        folder = "FOLDER"
         lines.append(f"to unpack it: ascendopt-tune cache unpack {target} FOLDER")
     lines.append(f"to use it: ASCENDOPT_CACHE_LAYERS={folder} ASCENDOPT_TRUST=sha256:{bundle.digest}")
     return "\n".join(lines)

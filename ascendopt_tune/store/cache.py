@@ -222,6 +222,9 @@ class Cache:
     def _open_layer(self, layer: Path) -> Bundle | bool:
         """The layer's bundle; True for a plain folder of results, False for one that must not, or can't, be used."""
         try:
+            if not layer.is_dir():  # it may come yet: a file system that is mounted later
+                warnings.warn(f"there is no cache layer {layer}.", CacheWarning, stacklevel=5)
+                return True
             trust.check_owner(layer)
             if not is_bundle(layer):
                 return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SettingsError
+from ..errors import CaseError, SettingsError
 from ..nouns.operator import Operator
 from .serving.decorator import checked, options_of
 
@@ -120,7 +120,8 @@ def warmup(
     like others.
 
     Args:
-        example_inputs: one run: a tensor, a tuple of arguments, or a dict of named ones; several: an iterable of these.
+        example_inputs: one run: a tensor, a tuple of arguments, or a dict of named ones; several: an iterable of these,
+            a DataLoader for one.
         shapes: more runs: for each, the shapes of the (first) example's tensors, in order. Their elements are those of
             the example, repeated, so that indices stay valid.
         seconds: no further case is begun after so long; the report names those that are left.
@@ -133,10 +134,14 @@ def warmup(
         What was found and what it brought; print it.
 
     Raises:
-        CaseError: example inputs of another kind, shapes that don't fit them, or a value that an option can't have.
+        CaseError: example inputs of another kind, shapes that don't fit them, a model that can't be called, or a value
+            that an option can't have.
         SettingsError: an option that there isn't, or that isn't a warm-up's.
         Whatever the model raises.
     """
+    _check_model(model)
+    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds >= 0):
+        raise CaseError(f"seconds = {seconds!r} is no time of a warm-up.", "Give a number of seconds, or None.")
     given = checked(options)
     if foreign := sorted(_NOT_A_WARMUPS & set(given)):
         raise SettingsError(
@@ -176,14 +181,20 @@ def record(model: Callable[..., Any], example_inputs: Any, path: str | Path) -> 
     """Runs ``model`` and writes every case of a tuned operator that it calls to a JSON file, for a prebuild manifest
     (``recorded = ["calls.json"]``). Nothing is tuned. Returns how many cases there are.
 
-    ``example_inputs`` as for :func:`warmup`. Raises CacheError if the file can't be written.
+    ``example_inputs`` as for :func:`warmup`. Raises CacheError if the file can't be written, CaseError as a warm-up.
     """
+    _check_model(model)
     from .device.activate import activate
 
     activate()
     from .serving.warmup import record as run
 
     return run(model, example_inputs, Path(path))
+
+
+def _check_model(model: Any) -> None:
+    if not callable(model):
+        raise CaseError(f"a model is to be run, and {model!r} can't be called.", "Give a module, or a function.")
 
 
 def generate(module: torch.nn.Module, example_inputs: Sequence[Any], *, name: str = "") -> Generated:

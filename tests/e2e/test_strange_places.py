@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from stopping import interrupted
 from typer.testing import CliRunner
 
+import ascendopt_tune
 from ascendopt_tune import paths
 from ascendopt_tune.build import host
 from ascendopt_tune.build.toolkit import host_compiler
@@ -210,3 +212,28 @@ def test_ctrl_c_before_the_first_result_of_a_prebuild(manifest: Path, monkeypatc
     assert "there is no bundle" in done.stderr
     assert '"kind": "Interrupted"' in done.stdout
     assert not (manifest.parent / "bundle").exists()
+
+
+def test_a_locale_that_knows_no_utf_8_is_told_of(tmp_path: Path) -> None:
+    folder = tmp_path / "опе"
+    shutil.copytree(paths.shipped("registry") / "add", folder)
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "ascendopt_tune", "run", str(folder), *ADD],
+        capture_output=True, check=False, env={**os.environ, **locale},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"PYTHONUTF8=1" in done.stderr
+
+
+def test_an_archive_is_refused_when_it_is_imported(tmp_path: Path) -> None:
+    package = Path(ascendopt_tune.__file__).parent
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
+        archive.write(package / "__init__.py", "ascendopt_tune/__init__.py")
+    done = subprocess.run(
+        [sys.executable, "-c", "import ascendopt_tune"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "package.zip")},
+    )  # fmt: skip
+    assert "can't run from an archive" in done.stderr
+    assert "Install it with pip" in done.stderr

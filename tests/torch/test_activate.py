@@ -91,7 +91,9 @@ def test_real_cann_is_not_shadowed(tmp_path: Path) -> None:
     cann = fake_cann(tmp_path / "cann")
     code = "from ascendopt_tune.torch_ops.device import activate\nprint(activate.prepare(), activate.is_virtual())"
     assert run(code, ASCEND_HOME_PATH=str(cann)).stdout == "None False\n"
-    assert run(code, ASCENDOPT_TARGET="npu").stdout == "None False\n"
+    assert run(code, ASCEND_HOME_PATH=str(cann), ASCENDOPT_TARGET="npu").stdout == "None False\n"
+    code = f"{INSTALL}try:\n    import torch\nexcept Exception as error:\n    print(error)"
+    assert "asks for a real NPU, and no CANN toolkit was found" in run(code, ASCENDOPT_TARGET="npu").stdout
     code = "from ascendopt_tune.torch_ops.device import activate\nprint(activate.prepare().kind, activate.is_virtual())"
     assert run(code, ASCEND_HOME_PATH=str(cann), ASCENDOPT_TARGET="virtual").stdout == "virtual True\n"
 

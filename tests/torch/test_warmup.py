@@ -95,6 +95,17 @@ def test_seconds_end_a_warmup_with_a_list_of_what_is_left(ops: Any) -> None:
     assert "not tuned" in str(report)
 
 
+def test_what_ctrl_c_left_is_not_said_to_have_had_its_budget(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*args: Any) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "_part", pressed)
+    said, say = lines()
+    report = aot.warmup(Model(ops).eval(), torch.randn(4, 32).npu(), progress=say)
+    assert {c.source for c in report.cases} == {"not tuned: the warm-up was interrupted"}
+    assert "interrupted: what is tuned so far serves" in said
+
+
 def test_options_of_a_run_are_a_warmups_too(ops: Any, tmp_path: Path) -> None:
     x = torch.randn(20, 96).npu()
     with pytest.raises(SettingsError, match="'chip' is no option of a warm-up"):

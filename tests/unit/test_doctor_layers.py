@@ -20,6 +20,15 @@ def layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_results_that_cannot_be_used_are_counted(layers: Path) -> None:
+    for name in ("a" * 64, "b" * 64):
+        (layers / "there/entries/add" / name).mkdir(parents=True)
+        (layers / "there/entries/add" / name / "entry.json").write_text("{")
+    there = doctor._layers()[0]
+    assert (there.state, there.found) == ("error", f"{layers / 'there'}: 2 of 2 results can't be used")
+    assert "cache verify" in there.next_step
+
+
 def test_each_layer_is_told(layers: Path) -> None:
     there, nowhere, bundle = doctor._layers()
     assert (there.state, there.found) == ("ok", f"{layers / 'there'}: 0 results")

@@ -34,6 +34,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ...errors import ToolchainError
+from ...nouns.chip import load_chip
 from .runtime import is_virtual
 
 if TYPE_CHECKING:
@@ -140,8 +141,10 @@ def prepare() -> Toolkit | None:
         ``ASCENDOPT_TARGET=npu`` asks for one.
 
     Raises:
-        ToolchainError: torch is a CUDA build, the toolkit can't be built, or its libraries can't be loaded.
+        ToolchainError: torch is a CUDA build, the toolkit can't be built, its libraries can't be loaded, or a real NPU
+            is asked for and there is no CANN.
         SettingsError: an ``ASCENDOPT_`` variable has a bad name or value.
+        CaseError: there is no chip of that name.
     """
     global _prepared
     if _prepared is not None:
@@ -150,12 +153,20 @@ def prepare() -> Toolkit | None:
     from ...build import toolkit
 
     target = settings.settings().target
-    if target == "npu" or _folder("torch_npu") is None:
+    if _folder("torch_npu") is None:
         return None
     cann = toolkit.real_cann() is not None or _real_cann_on_search_path()
+    if target == "npu" and not cann:  # torch would say that a library of CANN's is missing, and not who wants it
+        raise ToolchainError(
+            "ASCENDOPT_TARGET=npu asks for a real NPU, and no CANN toolkit was found.",
+            "Install CANN >= 9.0 and source its set_env.sh, or take the virtual NPU: ASCENDOPT_TARGET=virtual.",
+        )
     if cann and target != "virtual":
         return None
     _refuse_cuda_build()
+    chip = settings.settings().chip
+    if not chip.endswith(".toml"):  # a file is read, and kept, where it is needed
+        load_chip(chip)  # else torch_npu says "Unsupported soc version", at the first tensor
     virtual = toolkit.virtual()
     from ...device.acl import load_library
 

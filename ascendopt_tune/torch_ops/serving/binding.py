@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...errors import CaseError
@@ -145,6 +146,8 @@ def described(value: Any) -> Described:
         return spec_of(value)
     if isinstance(value, (list, tuple)):
         return tuple(described(v) for v in value)  # type: ignore[return-value]
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise CaseError(f"an argument is a {type(value).__name__}.")

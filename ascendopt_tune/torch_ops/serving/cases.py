@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import torch
 
 from ...store.cache import Cache, Key
+from ...store.explanation import Difference
 
 
 @dataclass
@@ -49,14 +52,26 @@ class CaseStatus:
         return f"{self.source:9}  {self.hits:6d} hits {self.misses:6d} misses  {self.operator} {self.case}{why}"
 
 
-def text_of(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
-    """A call's tensors, as people read them: ``float16[64,512] float16[512]``."""
+def text_of(args: Iterable[Any], kwargs: Mapping[str, Any], names: Iterable[str] = ()) -> str:
+    """A call's arguments, as people read them: ``float16[64,512] float16[512] epsilon=1e-05``.
+
+    ``names``: of the parameters, in order.
+    """
     out = []
-    for value in (*args, *kwargs.values()):
-        for tensor in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(tensor, torch.Tensor):
-                out.append(f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}".replace(" ", ""))
+    for name, value in (*zip(chain(names, repeat("")), args, strict=False), *kwargs.items()):
+        tensors = [v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, torch.Tensor)]
+        for tensor in tensors:
+            out.append(f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}".replace(" ", ""))
+        if not tensors and value is not None:
+            said = reprlib.repr(value).replace(" ", "")
+            out.append(f"{name}={said}" if name else said)
     return " ".join(out)
+
+
+def _where(difference: Difference) -> str:
+    """What the closest result has instead, in a word."""
+    name = difference.field.removeprefix("case.attrs.")
+    return str(difference.found) if name == difference.field else f"{name} = {difference.found}"
 
 
 def why_missing(cache: Cache, key: Key) -> str:
@@ -67,7 +82,8 @@ def why_missing(cache: Cache, key: Key) -> str:
     if found.closest is None:
         return "nothing is cached for this operator"
     fields = list(dict.fromkeys(d.field.split("[")[0].split(".")[0] for d in found.differences))
-    if fields == ["case"]:
-        shapes = [f"{d.found} is" for d in found.differences if d.field.endswith("shape")]
-        return f"this case was not tuned{'' if not shapes else f'; {shapes[0]}'}"
+    if fields == ["case"]:  # a case that is looked up has no outputs yet
+        others = [d for d in found.differences if not d.field.startswith("case.outputs")]
+        tuned = [_where(d) for d in others if d.field.endswith(".shape") or d.field.startswith("case.attrs.")]
+        return f"this case was not tuned{'' if not tuned else f'; {tuned[0]} is'}"
     return f"the closest result has another {', '.join(fields)}"

@@ -6,10 +6,12 @@ The function stays what it was: it serves whatever is not tuned, needs a gradien
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ...errors import CaseError, OperatorError
 from ...nouns.operator import Operator
 from ...nouns.run_options import check_option
 from ...settings import check_policy
@@ -52,12 +54,22 @@ def tune(
         SettingsError: an unknown policy or option.
         CaseError: a value that an option can't have. (An operator that can't be found is logged at the first call, and
             the original serves.)
+        OperatorError: ``source`` isn't one of these, or what is decorated is no function whose parameters can be read.
     """
+    if not isinstance(source, (str, Path, Operator)) or not name_of(source):
+        raise OperatorError(
+            "the decorator has the operator's name or folder as its argument"
+            + (f", not {source!r}." if not callable(source) else "."),
+            'Write @tune("rms_norm") above the function.',
+        )
     make = options_of(policy, returns, names, buckets, options)
 
     def decorate(function: F) -> F:
         from .dispatch import TunedOp
 
+        if isinstance(function, staticmethod):
+            return cast(F, staticmethod(decorate(function.__func__)))
+        _check_parameters(function)
         op = TunedOp(name_of(source), functools.partial(load, source), function, make())
         registered.append(op)
 
@@ -69,6 +81,26 @@ def tune(
     return decorate
 
 
+def _check_parameters(function: Any) -> None:
+    """Parameters are matched by name. Raises OperatorError where a function's can't be read."""
+    if not callable(function):
+        raise OperatorError(
+            f"{function!r} is decorated, which is no function.",
+            "Decorate a function, and call it from the method: operators have neither self nor cls."
+            if isinstance(function, classmethod)
+            else "",
+        )
+    if hasattr(function, "_schema") or hasattr(function, "_opoverload") or hasattr(function, "overloads"):
+        return  # an operator of torch's
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise OperatorError(
+            f"the parameters of {function!r} can't be read, and they are matched to the operator's by name.",
+            "Decorate a function that calls it: def f(x, y): ...",
+        ) from error
+
+
 def options_of(
     policy: str | None,
     returns: Sequence[str],
@@ -77,6 +109,11 @@ def options_of(
     run: Mapping[str, Any],
 ) -> Callable[[], Options]:
     """Makes the options, once torch may be imported. Raises as :func:`tune`, at once."""
+    if isinstance(returns, str) or not all(isinstance(name, str) for name in returns):
+        raise CaseError(f"returns = {returns!r} is no list of names.", 'Name outputs in order: returns=["y", "scale"].')
+    for what, value, example in (("names", names, '{"weight": "gamma"}'), ("buckets", buckets, '{"x": ["pow2"]}')):
+        if value is not None and not isinstance(value, Mapping):
+            raise CaseError(f"{what} = {value!r} is no mapping.", f"Write it as {what}={example}.")
     if policy is not None:
         check_policy(policy)
     given = checked(run)
@@ -108,11 +145,6 @@ def name_of(source: str | Path | Operator) -> str:
 
 def load(source: str | Path | Operator) -> Operator:
     """The operator a decorator names. Raises OperatorError if there is none."""
-    from ...sources.registry import load_folder, load_operator, operator_names
+    from ...sources.registry import operator_of
 
-    if isinstance(source, Operator):
-        return source
-    name = str(source).removeprefix("registry/")
-    if name not in operator_names() and Path(source).is_dir():
-        return load_folder(Path(source))
-    return load_operator(name)
+    return operator_of(source)

@@ -57,8 +57,9 @@ LOOK_EVERY = 64  # calls of a case after which it is looked at again whether one
 MAX_FAILURES = 3  # launches that may fail before the original serves for good
 
 #: What happens between tensors is seen, or taken apart, by somebody: a launch would be neither.
-WATCHED = "a transform (vmap, jvp), forward-mode differentiation or a dispatch mode is on"
+WATCHED = "a transform (vmap, jvp), forward-mode differentiation, torch.jit.trace or a dispatch mode is on"
 _dispatch_modes, _transform = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
+_trace = torch._C._get_tracing_state
 
 # The environment as the interpreter keeps it: asking os.environ takes half a microsecond a call.
 _environment: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
@@ -116,12 +117,12 @@ class TunedOp:
         """
         table, key_of, is_compiling, scope = self.table.choices, self._key, torch.compiler.is_compiling, scoped.get
 
-        modes, transform, forward = _dispatch_modes, _transform, torch.autograd.forward_ad
+        modes, transform, forward, trace = _dispatch_modes, _transform, torch.autograd.forward_ad, _trace
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(*args, **kwargs)
-            if watched and (modes() or transform() is not None or forward._current_level >= 0):
+            if watched and (modes() or transform() is not None or forward._current_level >= 0 or trace() is not None):
                 return self._cannot_take(CaseError(WATCHED), original, args, kwargs)
             try:
                 key = key_of(args, kwargs)
@@ -408,7 +409,7 @@ class TunedOp:
             count = self.table.counts.get(key)
             if count is None:
                 size = sum(t.nbytes for t in tensors_in((*args, *kwargs.values())))
-                count = self.table.counts[key] = CaseCount(text_of(args, kwargs), moving_us(size, settings().chip))
+                count = self.table.counts[key] = CaseCount(self._text(args, kwargs), moving_us(size, settings().chip))
             if isinstance(choice, Original):
                 choice.scope, choice.case = scoped.get(), count
             if isinstance(choice, Original) and choice.kind == "misses":
@@ -421,7 +422,13 @@ class TunedOp:
                 choice.pause = pause
                 choice.until = time.monotonic() + pause
             self.table.replace(key, choice)
+            if isinstance(choice, Original) and choice.kind in ("misses", "kept"):
+                why = "the pair as written is the best" if choice.kind == "kept" else choice.reason or "not cached"
+                log.debug("%s: the original serves %s: %s.", self.name, count.case, why)
             return choice
+
+    def _text(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        return text_of(args, kwargs, self._resolver.parameters.parameters)
 
     def _both_serve(
         self,
@@ -462,6 +469,7 @@ class TunedOp:
         launcher.schedule(next_due(0, settings().check_every))
         self.table.replace(key, launcher)
         launcher.serving = True
+        log.info("%s: %s is served by the tuned pair from now on.", self.name, self._text(args, kwargs))
         if self.table.fast is not None and not self._slow:
             self.table.fast.put(launcher)
 
@@ -469,7 +477,7 @@ class TunedOp:
         self, choice: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """The original, whatever the table says; the case is reported."""
-        shapes = text_of(args, kwargs)
+        shapes = self._text(args, kwargs)
         captured = self.table.counted.captured
         if shapes not in captured:
             log.warning("%s: %s is captured untuned; warm it up before the capture", self.name, shapes)

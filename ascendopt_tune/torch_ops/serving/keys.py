@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...errors import CaseError
@@ -125,4 +126,6 @@ def _part(value: Any, grad: bool) -> Hashable:
         return kind, value  # the type too: 1, 1.0 and True are equal
     if kind is list or kind is tuple or kind is torch.Size:
         return tuple([_part(item, grad) for item in value])
+    if issubclass(kind, np.generic) and type(value.item()) in _SCALARS:
+        return _part(value.item(), grad)  # numbers of configurations often come out of numpy
     raise CaseError(f"an argument is a {kind.__name__}.{SELF if issubclass(kind, torch.nn.Module) else ''}")

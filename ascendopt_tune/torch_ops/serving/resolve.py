@@ -136,7 +136,8 @@ class Resolver:
         self.name, self.options = name, options
         self._load = cache(lambda: self._wanted(load()))
         self.schema = original if isinstance(original, torch._C.FunctionSchema) else schema_of(original)
-        self._parameters = parameters_of_schema(self.schema) if self.schema is not None else parameters_of(original)
+        #: Of the original.
+        self.parameters = parameters_of_schema(self.schema) if self.schema is not None else parameters_of(original)
         self._below_autograd = below_autograd
         self._known_signature: Signature | None = None
         self.tuned = 0  # cases, by this process itself
@@ -161,7 +162,7 @@ class Resolver:
                 "Give an operator with a definition and a tiling function.",
             )
         site = self._site(policy, next(t.device for t in tensors if t.device.type == "npu"))
-        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        call = bind(self.parameters, self.schema, self.options.names, args, kwargs)
         signature = self._signature(operator, site)
         if signature is None:
             return self._missing(operator, None, None, call, site)
@@ -198,7 +199,7 @@ class Resolver:
         self._check(tensors)
         operator = self._load()
         site = self._site("blocking", tensors[0].device, run)
-        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        call = bind(self.parameters, self.schema, self.options.names, args, kwargs)
         signature = self._signature(operator, site)
         assert signature is not None
         planned = self._plan(operator, signature, call)
@@ -217,7 +218,7 @@ class Resolver:
 
     def describe(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> CallDescription:
         """The call in the operator's terms. Raises CaseError for one that no operator can have."""
-        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        call = bind(self.parameters, self.schema, self.options.names, args, kwargs)
         return CallDescription(call.values, call.written)
 
     def name_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -235,7 +236,7 @@ class Resolver:
         signature = self._signature(operator, site)
         if signature is None:
             return None
-        call = bind(self._parameters, self.schema, self.options.names, args, kwargs)
+        call = bind(self.parameters, self.schema, self.options.names, args, kwargs)
         return site.store.find(self._key(operator, self._plan(operator, signature, call).case, site))
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...settings import DISABLE, disabled
 from .calls import Served
 from .registered import interceptions, registered
 
@@ -34,7 +36,7 @@ class Status:
     """``operators`` by their source (several with the same one are added up), ``queue``: cases asked for in the
     background, ``not_modelled``: calls by operator that torch's CPU kernels served on the virtual NPU, ``hits_by``:
     what serves hits of intercepted operators from now on, ``C++`` or ``Python``, and then why. ``cases``: by what their
-    calls so far would take by the originals, most first."""
+    calls so far would take by the originals, most first. ``off``: what has switched all of it off, if anything has."""
 
     operators: Mapping[str, Served]
     queue: tuple[QueuedCase, ...]
@@ -42,6 +44,7 @@ class Status:
     target: str
     hits_by: str
     cases: tuple[CaseStatus, ...] = ()
+    off: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data, every case included."""
@@ -61,6 +64,8 @@ class Status:
             captured = [f"  captured untuned: {case} ({number} calls)" for case, number in row.captured.items()]
             lines += _shown(captured, "cases captured untuned")
         lines = [*lines, f"hits are served in {self.hits_by}"] if lines else ["no tuned operators"]
+        if self.off:
+            lines.insert(0, f"{self.off}: the originals serve everything")
         word = "modelled" if self.target == "virtual" else "measured"
         if self.cases:
             lines.append(f"cases, in order of what their calls take by the originals (speedups are {word}):")
@@ -90,13 +95,25 @@ def _shown(lines: list[str], what: str) -> list[str]:
 def status() -> Status:
     """Operators, cases, hits, misses, fallbacks with reasons, time saved, the background's queue. Print or read it."""
     from ..device.runtime import is_virtual
-    from . import fast_path
 
     rows: dict[str, Served] = {}
     for op in registered:
         rows.setdefault(op.name, Served(op.name)).add(op.served)
     target = "virtual" if is_virtual() else "npu"
-    return Status(rows, _queue(), not_modelled(), target, fast_path.remark(), _cases())
+    if disabled():
+        off = f"{DISABLE}={os.environ[DISABLE]}"
+    else:
+        off = "rolled back (aot.restore() undoes it)" if registered and all(op.off for op in registered) else ""
+    return Status(rows, _queue(), not_modelled(), target, _hits_by(), _cases(), off)
+
+
+def _hits_by() -> str:
+    from . import fast_path
+
+    remark = fast_path.remark()
+    if registered and not interceptions and remark.startswith("Python"):
+        return "Python, as hits of decorated functions are"
+    return remark
 
 
 def _cases() -> tuple[CaseStatus, ...]:

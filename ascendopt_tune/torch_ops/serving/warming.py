@@ -23,6 +23,7 @@ _FLOOR = 0.02  # of a case's time: what another part is expected to save at leas
 _LEAST_S = 1.0  # a part is not begun when less than this is left, or than its evaluations took
 
 SPENT = "not tuned: the budget was spent"
+STOPPED = "not tuned: the warm-up was interrupted"
 
 
 @dataclass(eq=False)

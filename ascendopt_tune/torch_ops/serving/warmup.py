@@ -23,7 +23,7 @@ from ...service.policy import policy
 from ...settings import settings
 from . import intercept
 from .recording import RecordedCall, Recorder, recording, timer, write_calls
-from .warming import SPENT, Interrupted, Work, tune_breadth_first
+from .warming import SPENT, STOPPED, Interrupted, Work, tune_breadth_first
 
 Progress = Callable[[str], None]
 _COMPILED_S = 45.0  # what compiling the fast path may take; with less left it isn't waited for
@@ -168,6 +168,9 @@ def warmup(
         _wait_for_cpp(None if seconds is None else started + seconds - time.monotonic(), say)
     except (KeyboardInterrupt, Interrupted):
         say("interrupted: what is tuned so far serves")
+        for work in works:
+            if work.entry is None and work.reason == SPENT:
+                work.reason = STOPPED
     rows = [_served(work, recorder.total_us) for work in works]
     after = _device_us(model, runs)
     from ..device.runtime import is_virtual
@@ -210,7 +213,7 @@ def record(model: Callable[..., Any], example_inputs: Any, path: Path) -> int:
 
 def _calls(example_inputs: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments of each run. A tensor, a tuple of arguments and a mapping of named ones are one run; other iterables
-    are several."""
+    are several, in which a list with tensors is a tuple, too."""
     one = _call(example_inputs)
     if one is not None:
         return [one]
@@ -218,7 +221,8 @@ def _calls(example_inputs: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         raise _no_call(example_inputs)
     several = []
     for example in example_inputs:
-        call = _call(example)
+        listed = isinstance(example, list) and any(isinstance(v, torch.Tensor) for v in pytree.tree_leaves(example))
+        call = _call(tuple(example) if listed else example)  # what a DataLoader makes of a tuple is a list
         if call is None:
             raise _no_call(example)
         several.append(call)
