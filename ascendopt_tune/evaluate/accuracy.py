@@ -96,7 +96,7 @@ def differences(got: Array, expected: Array, leeway: Array | None) -> Array | No
         error = error / step
     same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
     error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
-    return error if leeway is None else np.where(np.isinf(leeway), 0.0, error)
+    return error if leeway is None else np.where(leeway == np.inf, 0.0, error)
 
 
 def free(expected: Array, leeway: Array, step: Array | None = None) -> Array:
@@ -113,6 +113,24 @@ def free(expected: Array, leeway: Array, step: Array | None = None) -> Array:
         return leeway
     step = unit(expected) if step is None else step
     return np.where(leeway > _MOVED * np.asarray(step), _BY_CHANCE * leeway, leeway)
+
+
+def either_side(leeway: Array, exact: Array, rounded: Array) -> None:
+    """Raises the leeway of 16-bit results that lie halfway between two numbers, but for what float32 arithmetic may
+    lose, so that either of the two will do: a single one is rarely there, but of small inputs half of the results are.
+
+    Args:
+        exact: the results, before they are rounded.
+    """
+    step = np.where(rounded == 0, _least(rounded), np.asarray(unit(rounded)))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(np.abs(exact - rounded.astype(np.float64)) - step / 2) <= leeway
+    leeway[near] = np.maximum(leeway[near], step[near] / _BY_CHANCE)
+
+
+def either(expected: Array, leeway: Array) -> Array:
+    """Where :func:`either_side` has raised the leeway, or another rule as far, or nothing else will do."""
+    return np.asarray(~(np.isfinite(leeway) & (leeway < np.asarray(unit(expected)) / _BY_CHANCE)))
 
 
 def _beyond(expected: Array) -> float:

@@ -27,6 +27,8 @@ from .together import SMALL, take_turns
 
 #: Values at which results lie on halves, exactly: the largest inputs are multiples of a half, the others powers of two.
 HALVES = "halves"
+#: Values whose sums and products lie halfway between two numbers of 16 bits, exactly.
+TIES = "ties"
 #: How near to 1 a number is that a shortcut may take for 1, in whose results it shows all the same.
 NEAR = 2.0**-11
 
@@ -36,11 +38,12 @@ PLAIN = ("normal", "uniform", "zeros")
 #: may be outside of what an operator is defined for.
 STRESS = (
     "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    "tiny all", "sparse all", "balanced all", "specials", "beyond",
+    TIES,    "tiny all", "sparse all", "balanced all", "specials", "beyond",
 )  # fmt: skip
 
 #: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
 ALL_TINY = "tiny all"
+_TINY_ALIKE = "tiny alike"  # what a gain is beside them: who takes all of it for 0
 #: Every input is 0 but for a few elements, and 1 in its second half: who looks at a sample of each takes them for that.
 ALL_SPARSE = "sparse all"
 #: Sums of lines, and of tiles, are 0 in the first half; in the second the largest or the smallest is, and few aren't:
@@ -71,6 +74,8 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order += [ALL_BALANCED] * any(_is_number(a) for a in case.inputs)
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
+    if _may_tie(case):
+        order.insert(min(8, len(order)), TIES)
     chosen = order[:most]
     if any("index" in settings.get("domain", {}).get(n, {}) for n in names):
         chosen.append("beyond")
@@ -83,6 +88,14 @@ def _whole_from_floats(case: Case) -> bool:
     """Whether floats become whole numbers: where one lies on a half, the rule of rounding decides."""
     kinds = [{numpy_dtype(t.dtype).kind for t in flatten(arguments)} for arguments in (case.inputs, case.outputs)]
     return bool(kinds[0] - set("iubc")) and bool(kinds[1] & set("iu"))
+
+
+def _may_tie(case: Case) -> bool:
+    """Whether a result of 16 bits may lie halfway between two of them: it is rounded, added up, or made of several."""
+    floats = [t for t in flatten(case.inputs) if t.dtype in _FLOATS]
+    narrow = [t for t in flatten(case.outputs) if t.dtype in ("float16", "bfloat16")]
+    fewer = sum(t.numel for t in narrow) < sum(t.numel for t in floats)
+    return bool(narrow) and (len(floats) > 1 or fewer or any(t.dtype not in ("float16", "bfloat16") for t in floats))
 
 
 def _lone(argument: Argument, case: Case) -> bool:
@@ -106,6 +119,8 @@ def _number(distribution: str, seed: int, spec: TensorSpec) -> float | None:
     """What such a number is in a trial; None: what the distribution makes of it."""
     if distribution == "lines" and seed % 2:  # the first of them, which large cases have as well
         return 1.0 + max(NEAR, _SPACING.get(spec.dtype, NEAR))
+    if distribution == TIES:
+        return 1.5 if seed % 2 else 0.75
     if distribution == "levels":  # nearer, of float32
         return 1.0 - 2.0**-15
     return 0.0 if distribution == "specials" and seed % 2 else _NUMBERS.get(distribution)
@@ -145,6 +160,7 @@ def make_inputs(
             out.append(_given(name, given, argument))
         else:
             chosen = _chosen(name, distribution, i in main, i in largest, domains, domain)
+            chosen = _of_one_sign(chosen, distribution, argument, domain, i - min(main, default=0))
             make = _whole if domains.get(name, {}).get("whole") else _tensor
             number = None
             if isinstance(argument, TensorSpec):
@@ -201,8 +217,10 @@ def _chosen(
 ) -> str:
     """What one input has in a trial; ``main``: the pattern is for it."""
     index = "index" in domains.get(name, {})
-    if distribution == HALVES and not largest:
-        return "powers"
+    if distribution == ALL_TINY and not largest:
+        return _TINY_ALIKE
+    if distribution in (HALVES, TIES) and not largest:
+        return "powers" if distribution == HALVES else "few bits"
     if distribution == "lines" and index:
         return "levels"  # runs of neighbours
     if distribution == "positive" and not main and None not in bounds and not index:
@@ -212,6 +230,15 @@ def _chosen(
     if distribution in (ALL_SPARSE, ALL_BALANCED) and (index or bounds != (None, None)):
         return "normal"
     return distribution if main else "normal"
+
+
+def _of_one_sign(
+    chosen: str, distribution: str, argument: Argument, domain: tuple[float | None, float | None], apart: int
+) -> str:
+    """Of an input beside the one that is positive: neighbours have the other sign, so that products have one, too."""
+    if distribution != "positive" or chosen != "normal" or domain != (None, None) or not _is_float(argument):
+        return chosen
+    return ("positive", "negative")[apart % 2]
 
 
 def _in_turn(case: Case, names: Sequence[str], settings: Mapping[str, Any]) -> list[int]:
@@ -261,7 +288,7 @@ def _main(case: Case, distribution: str, seed: int) -> set[int]:
     Where every line has its own pattern, most of them for all inputs of that size.
     """
     sizes = {i: sum(t.numel for t in flatten([a])) for i, a in enumerate(case.inputs) if a is not None}
-    if distribution == HALVES:
+    if distribution in (HALVES, TIES):
         return {i for i, n in sizes.items() if n == max(sizes.values())}
     if distribution in (ALL_TINY, ALL_SPARSE, ALL_BALANCED):
         return _numbers(case, sizes, _is_float if distribution == ALL_TINY else _is_number)
@@ -332,9 +359,10 @@ def _tensor(
         return _folded(np.full(spec.shape, number, np.float32), *domain).astype(dtype)
     distribution = distribution.removesuffix(" others")
     values: Array
-    if distribution in (HALVES, "powers") and dtype.kind not in "iubc" and spec.dtype != "int4":
-        return _folded(_halves(spec.shape, distribution, rng), *domain).astype(dtype)
-    if distribution in (ALL_SPARSE, ALL_BALANCED, ALL_TINY):
+    if distribution in (HALVES, TIES, "powers", "few bits") and spec.dtype in _FLOATS:
+        made = _ties(spec, distribution, rng) if distribution in (TIES, "few bits") else None
+        return _folded(_halves(spec.shape, distribution, rng) if made is None else made, *domain).astype(dtype)
+    if distribution in (ALL_SPARSE, ALL_BALANCED, ALL_TINY, _TINY_ALIKE):
         everywhere = _everywhere(spec, domain, distribution, rng)
         if everywhere is not None:
             return everywhere
@@ -377,6 +405,8 @@ def _everywhere(
         return np.where(rng.random(spec.shape) < 1 / 32, values, most)
     if distribution == ALL_BALANCED and spec.dtype in _FLOATS | _WHOLE and dtype.kind != "u" and spec.shape:
         return _balanced(spec, rng).astype(dtype)
+    if distribution == _TINY_ALIKE and spec.dtype in _FLOATS:
+        return _folded(rng.standard_normal(spec.shape) * np.exp2(rng.uniform(SMALL[0], -10)), *domain).astype(dtype)
     if distribution == ALL_TINY and dtype.kind not in "iubc" and spec.dtype != "int4":
         lines = (*spec.shape[:-1], 1) if len(spec.shape) > 1 else (spec.numel,)
         scales = np.exp2(rng.uniform(*SMALL, lines if spec.shape else ()))
@@ -410,6 +440,18 @@ def _halves(shape: tuple[int, ...], distribution: str, rng: np.random.Generator)
     values = np.rint((rng.random(shape) * 4 - 2) * top) / 2
     values[..., -2] = (top * rng.choice((-1.0, 1.0), top.shape))[..., 0]
     return np.asarray(values)
+
+
+def _ties(spec: TensorSpec, distribution: str, rng: np.random.Generator) -> Array:
+    """Whole numbers that fill the significand of 16 bits, beside odd numbers of halves: sums, and products by few bits,
+    need one bit more. Of inputs that have this bit some have it set."""
+    if distribution == "few bits":
+        return rng.choice((0.5, 0.75, 1.0, 1.5, 2.0), spec.shape)
+    bits = {"float16": 10, "bfloat16": 7}.get(spec.dtype) or rng.choice((10, 7), spec.shape)
+    full = np.floor((1 + rng.random(spec.shape)) * np.exp2(bits))
+    odd = rng.integers(0, 4, spec.shape) + 0.5
+    kind = rng.integers(0, 2 if spec.dtype in ("float16", "bfloat16") else 3, spec.shape)
+    return np.asarray(rng.choice((-1.0, 1.0), spec.shape) * np.choose(kind, (full, odd, full + 0.5)))
 
 
 def _whole(spec: TensorSpec, **how: Any) -> Array:

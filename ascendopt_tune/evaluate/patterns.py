@@ -163,7 +163,7 @@ class _Floats:
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.top = _OFFSET.get(dtype, 12.0)
-        self.most, self.least = (13.0, -24.0) if dtype == "float16" else (40.0, -110.0)
+        self.most, self.least = (14.5, -24.0) if dtype == "float16" else (40.0, -110.0)
 
     def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
         shape = (rows, length)
@@ -180,12 +180,13 @@ class _Floats:
 
         sign = rng.choice((-1.0, 1.0), (rows, 1))
         if name == "outlier":
-            values = normal * scale(-10, 0)
+            # Some of the others are so small that a limit near 0 tells.
+            small = np.where(rng.random(shape) < 1 / 16, np.exp2(rng.uniform(-24, -4, shape)), 1.0)
+            values = normal * scale(-10, 0) * small
             values[np.arange(rows), _places(rows, length, steps, rng)] = (sign * usual(3))[:, 0]
             return np.asarray(values)
         if name in ("negative", "positive"):
-            far = usual(0)
-            values = np.abs(normal) * np.where(rng.random((rows, 1)) < 0.5, scale(-3, 3), far / 4) + far
+            values = self._far(normal, usual(0), scale(-3, 3), rng)
             return np.asarray(values if name == "positive" else -values)
         if name == "offset":  # much alike, far from 0
             return np.asarray(normal * scale(-3, 0) + sign * scale(3, self.top - 2))
@@ -199,8 +200,8 @@ class _Floats:
             return np.asarray(normal * np.where(least, lowest, scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
-        if name == "ones":  # the same, of a gain that looks like none
-            return np.where(rng.random(shape) < scale(-6, -1), normal * scale(-3, 5), 1.0)
+        if name == "ones":
+            return self._ones(shape, scale, rng)
         if name in ("levels", "sparse"):
             return self._levels(normal, steps, rng) if name == "levels" else self._sparse(normal, scale, rng)
         if name == "balanced":
@@ -215,6 +216,25 @@ class _Floats:
             some = np.array([largest, normal_most, least, 3 * least, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
             return np.asarray(rng.choice(some, shape) * rng.choice((-1.0, 1.0), shape))
         return np.zeros(shape) if name == "zeros" else normal
+
+    def _far(self, normal: Array, far: Array, near: Array, rng: np.random.Generator) -> Array:
+        """Positive numbers; those of the first of several lines are further out than what somebody may take for the end
+        of the dtype."""
+        if len(normal) > 1:
+            far[0] = np.exp2(rng.uniform(self.most - 1, self.most))
+        return np.asarray(np.abs(normal) * np.where(rng.random((len(normal), 1)) < 0.5, near, far / 4) + far)
+
+    def _ones(self, shape: tuple[int, int], scale: Callable[[float, float], Array], rng: np.random.Generator) -> Array:
+        """1 but for a few: a gain that looks like none. What a number has more its neighbour has less, in whole
+        eighths, so that the sum is that of ones, too; the first number is 1."""
+        rows, length = shape
+        pairs = (length - 1) // 2
+        more = rng.integers(1, 16, (rows, pairs)) * np.exp2(rng.integers(-3, 1, (rows, 1)))
+        more *= (rng.random((rows, pairs)) < scale(-6, -1)) * rng.choice((-1.0, 1.0), (rows, pairs))
+        values = np.ones(shape)
+        values[:, 1 : 2 * pairs + 1 : 2] += more
+        values[:, 2 : 2 * pairs + 1 : 2] -= more
+        return values
 
     def _sparse(self, normal: Array, scale: Callable[[float, float], Array], rng: np.random.Generator) -> Array:
         """Mostly 0, or the same number: samples of it look like all of it. Of one sign in half of the lines: the

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,9 @@ from ..errors import AscendOptError, OperatorError
 from ..nouns.case import Argument, Case, TensorSpec, flatten
 from ..nouns.operator import Operator
 from ..sources.arguments import Array, dtype_name, numpy_dtype
+from .accuracy import either_side, unit
+from .inputs import TIES
+from .wide import in_float64
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 # Relative: 8 times what one float32 operation loses. Applied to inputs, it stands for what the arithmetic behind them
 # loses; two right programs differ by about as much.
 _ARITHMETIC = 2.0**-21
-_WELL_OFF = 2.0**-14  # of what is to be told from what is exact: relative, of a step's result
 # No float16, and no sum or square on the way to it that float32 doesn't hold.
 _SURELY_OVER, _SURELY_HELD = 65504.0 * 1.01, 2.0**60
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
@@ -55,7 +57,7 @@ class Formula:
 
 
 def formula(
-    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, close: Close, exact_halves: bool = False
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, close: Close, halves: str = ""
 ) -> Formula:
     """The reference's outputs with every float in it a float64, and their leeway.
 
@@ -65,8 +67,10 @@ def formula(
     Args:
         seed: of the small changes to the inputs.
         close: (the reference's array, the formula's, leeway) -> whether each element is the same but for precision.
-        exact_halves: whole results have no leeway where float32 holds every step on the way to them: such a result lies
-            on a half in any arithmetic, and the rule of rounding says which way it goes.
+        halves: ``HALVES`` or ``TIES`` (inputs.py), the trial for results on a half. Where float32 holds every step on
+            the way to one, it lies there in any arithmetic, and the rule of rounding says which way it goes: whole ones
+            have no leeway; of those halfway between two numbers of 16 bits it is minus infinity, so that nothing else
+            will do.
 
     Raises:
         OperatorError: as :func:`expected_outputs`.
@@ -89,37 +93,59 @@ def formula(
         expected.append(None if one is None else values if isinstance(one, tuple) else values[0])
         leeway.append(None if one is None else leeways if isinstance(one, tuple) else leeways[0])
     found = Formula(tuple(expected), tuple(leeway))
-    return _firm_where_exact(operator, case, inputs, seed, found) if exact_halves else found
+    return _firm_where_exact(operator, case, inputs, seed, found, exact, halves == TIES) if halves else found
 
 
-def _firm_where_exact(operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, found: Formula) -> Formula:
-    """Whole results that don't change when every step that float32 doesn't hold is well off have no leeway."""
+def _firm_where_exact(
+    operator: Operator,
+    case: Case,
+    inputs: Sequence[Arrays],
+    seed: int,
+    found: Formula,
+    exact: Sequence[Any],
+    ties: bool,
+) -> Formula:
+    """Results on a half that don't change when every step that float32 doesn't hold is well off are firm.
+
+    Args:
+        exact: the formula's results, before they are rounded.
+        ties: of 16 bits; those of functions that others approximate are well off, too.
+    """
     try:
-        runs = [results for (results,) in (_exactly(operator, case, inputs, seed + i, (0,), i) for i in (1, 2))]
+        runs = [results for (results,) in (_exactly(operator, case, inputs, seed + i, (0,), i, ties) for i in (1, 2))]
     except Exception:  # a reference that changes what overlaps itself, for instance
         return found
     firm = []
-    for want, free, *moved in zip(found.expected, found.leeway, *runs, strict=True):
-        arrays = zip(_listed(want), _listed(free), *map(_listed, moved), strict=True)
-        made = tuple(_firm(a, b, [one, other]) for a, b, one, other in arrays)
+    for want, free, *unrounded in zip(found.expected, found.leeway, exact, *runs, strict=True):
+        arrays = zip(_listed(want), _listed(free), *map(_listed, unrounded), strict=True)
+        made = tuple(_firm(a, b, c, moved) for a, b, c, *moved in arrays)
         firm.append(None if free is None else made if isinstance(free, tuple) else made[0])
     return Formula(found.expected, tuple(firm), found.exact)
 
 
-def _firm(expected: Array, leeway: Array, moved: Sequence[Array]) -> Array:
-    if expected.dtype.kind not in "iu":
-        return leeway
+def _firm(expected: Array, leeway: Array, exact: Array, moved: Sequence[Array]) -> Array:
     with np.errstate(invalid="ignore"):
+        if dtype_name(expected.dtype) in ("float16", "bfloat16"):
+            tie = (2 * np.abs(exact - expected.astype(np.float64)) == unit(expected)) & np.isfinite(leeway)
+            return np.where(tie & np.all([m == exact for m in moved], axis=0), np.float32(-np.inf), leeway)
+        if expected.dtype.kind not in "iu":
+            return leeway
         same = np.all([m.astype(expected.dtype) == expected for m in moved], axis=0)
     return np.where(same & (leeway == 1), np.float32(0), leeway)
 
 
 def _exactly(
-    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int, signs: Sequence[int], noise: int = 0
+    operator: Operator,
+    case: Case,
+    inputs: Sequence[Arrays],
+    seed: int,
+    signs: Sequence[int],
+    noise: int = 0,
+    approximate: bool = False,
 ) -> Iterator[tuple[tuple[Array, ...] | Array | None, ...]]:
     """The outputs of the reference in float64, before they are rounded, for each sign by which inputs are a bit off.
 
-    ``noise``: a seed; what float32 doesn't hold of a step's result is off by up to ``_WELL_OFF`` of it.
+    ``noise``, ``approximate``: as of :func:`in_float64`.
     """
     import torch
 
@@ -132,7 +158,7 @@ def _exactly(
         for made, array in zip(wide, inputs, strict=True):
             for one, other in zip(_listed(made), _listed(array), strict=True):
                 _fill(one, other, rng, sign if _floating(other) else 0)
-        with _wide(noise):
+        with in_float64(noise, sign, approximate):
             results = operator.reference(*(_map_any(torch.from_numpy, a) for a in wide), **dict(case.attrs))
         results = _by_output(operator, case, results)
         found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))
@@ -156,8 +182,10 @@ def _fill(out: Array, array: Array, rng: np.random.Generator, sign: int) -> None
         part[:] = array[begin : begin + _PART]
         if sign:
             noise = rng.random(part.size, np.float32) - np.float32(0.5)
-            if sign < 0:  # the other way, by another amount: what cancels once, by chance, doesn't twice
-                noise = np.copysign(rng.random(part.size, np.float32) * np.float32(0.5), noise)
+            # By half of it at least, so that nothing is held by chance; the other way by another amount: what cancels
+            # once, by chance, doesn't twice.
+            amount = np.abs(noise) if sign > 0 else rng.random(part.size, np.float32) * np.float32(0.5)
+            noise = np.copysign((amount + np.float32(0.5)) * np.float32(0.5), noise)
             with np.errstate(invalid="ignore", over="ignore"):
                 part += part * (noise * np.float32(2 * sign * _ARITHMETIC))
 
@@ -166,42 +194,6 @@ def _apart(result: Array, inputs: Sequence[Any]) -> Array:
     """The result, copied where it is an input or a part of one."""
     shared = any(np.may_share_memory(result, one) for made in inputs for one in _listed(made))
     return result.copy() if shared else result
-
-
-def _wide(noise: int = 0) -> Any:
-    """Within it, what torch is asked to make a float of less precision becomes a float64; ``noise``: _exactly."""
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    narrow = {torch.float16, torch.bfloat16, torch.float32}
-    methods = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
-
-    def widened(value: Any) -> Any:
-        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
-
-    generator = torch.Generator().manual_seed(noise)
-
-    def noisy(result: Any) -> Any:
-        for one in result if isinstance(result, (tuple, list)) else (result,):
-            if noise and isinstance(one, torch.Tensor) and one.dtype == torch.float64:
-                off = one.float().double() != one
-                if bool(off.any()):
-                    amount = (torch.rand(one.shape, generator=generator) - 0.5) * (2 * _WELL_OFF)
-                    one.copy_(torch.where(off, (one * (1 + amount)).float().double(), one))
-        return result
-
-    class Wide(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-        ) -> Any:
-            if func in methods:
-                return args[0].double()
-            if func is torch.Tensor.view:  # as another dtype: its bits
-                return func(*args, **(kwargs or {}))
-            named = {name: widened(value) for name, value in (kwargs or {}).items()}
-            return noisy(func(*map(widened, args), **named))
-
-    return Wide()
 
 
 def _unrounded(operator: Operator, i: int, result: Any, argument: Argument) -> Any:
@@ -243,6 +235,8 @@ def _one_part(expected: Array, leeway: Array, wide: Array, *moved: Array, close:
             for more in moved[1:]:
                 np.fmax(leeway, np.abs(more - wide).astype(np.float32), out=leeway)
             np.nan_to_num(leeway, copy=False, nan=0.0, posinf=np.inf)
+            if dtype_name(expected.dtype) in ("float16", "bfloat16"):
+                either_side(leeway, wide, rounded)
             if expected.dtype == np.float16:
                 _overflow(leeway, rounded, wide)
         other = np.flatnonzero(expected != rounded)

@@ -11,7 +11,9 @@ import pytest
 import ascendopt_tune  # noqa: F401  # isort: skip  (before torch, which loads torch_npu)
 import torch
 
+from ascendopt_tune.evaluate.accuracy import differences
 from ascendopt_tune.evaluate.compare import tolerance, wrong_elements
+from ascendopt_tune.evaluate.inputs import TIES
 from ascendopt_tune.evaluate.reference import _rounded, formula
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.operator import Operator
@@ -132,3 +134,50 @@ def test_leeway_of_a_sum_that_cancels_is_rarely_small_by_chance() -> None:
     assert isinstance(leeway, np.ndarray)
     small = leeway < np.abs(x).max(-1) * 2.0**-24
     assert small.mean() < 0.04  # with the same change once up and once down it would be 0.12
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float16", 2.0**-24), ("bfloat16", 2.0**-133)])
+def test_halfway_but_for_less_than_float32_keeps_either_neighbour_will_do(dtype: str, least: float) -> None:
+    """x * sigmoid(x) is x / 2 and a little more, which no float32 holds beside a half."""
+    x = (np.arange(1, 6) * least).astype(numpy_dtype(dtype))
+    values, leeway = expected(load_operator("silu"), x, dtype=dtype)
+    low = (np.floor(x.astype(np.float64) / least / 2) * least).astype(values.dtype)  # every other one a whole step
+    high = (np.ceil(x.astype(np.float64) / least / 2) * least).astype(values.dtype)
+    for got in (low, high):
+        errors = differences(got, values, leeway)
+        assert errors is not None
+        assert errors.max() < 1e-3
+    two = (high.astype(np.float64) + 2 * least).astype(values.dtype)
+    errors = differences(two, values, leeway)
+    assert errors is not None
+    assert np.max(errors) >= 1.0
+
+
+def test_a_sum_moves_by_what_its_order_may_come_to() -> None:
+    """Sorted numbers that cancel: the sum so far is much larger than any of them."""
+    x = np.sort(np.random.default_rng(1).standard_normal((64, 128)).astype(np.float32), -1)
+    x -= x.mean(-1, keepdims=True)
+    total = operator_of(lambda x: x.sum(-1, keepdim=True).expand(64, 128))
+    _, leeway = expected(total, x)
+    off = np.abs(np.cumsum(x, -1, dtype=np.float32)[:, -1] - x.astype(np.float64).sum(-1))
+    assert np.median(off / leeway[:, 0]) < 1
+    assert np.all(leeway[:, 0] < 2.0**-21 * np.abs(x).sum(-1) + 2.0**-21)
+
+
+@pytest.mark.parametrize(
+    ("reference", "firm"),
+    [
+        (lambda x: x * 1.5, True),
+        (lambda x: x + x / 2, True),
+        (lambda x: x / (2 / 3 + 0 * x), False),  # somebody's reciprocal is rounded
+        (lambda x: x * 1.5 * torch.sigmoid(x.abs() * 1e6 + 1e3), False),  # 1 by some approximations
+    ],
+)
+def test_a_tie_is_firm_where_all_arithmetic_comes_to_it(reference: object, firm: bool) -> None:
+    x = np.arange(1025, 1281).astype(np.float16)
+    found = formula(operator_of(reference), Case((), (TensorSpec("float16", x.shape),)), (x,), 0, close, TIES)
+    (leeway,) = found.leeway
+    assert isinstance(leeway, np.ndarray)
+    ties = (3 * x.astype(np.int64)) % 2 == 1
+    assert np.all((leeway[ties] == -np.inf) == firm)
+    assert np.all(leeway[~ties] >= 0)
