@@ -18,6 +18,7 @@ dynamic parameter, None for an absent one); it returns a tensor or a tuple. It i
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -67,6 +68,17 @@ def operator_of(source: str | Path | Operator) -> Operator:
     if name not in operator_names() and Path(source).is_dir():
         return load_folder(Path(source))
     return load_operator(name)
+
+
+def rooted(source: str | Path | Operator) -> str | Path | Operator:
+    """The same for :func:`operator_of`, whatever the working folder will be: a relative one is in that of now."""
+    if isinstance(source, Operator) or str(source).removeprefix("registry/") in operator_names():
+        return source
+    folder, wanted = folder_and_operator(source)
+    if not folder.is_dir():
+        return source
+    place = os.path.abspath(folder)
+    return f"{place}:{wanted}" if wanted else place
 
 
 def load_operator(name: str) -> Operator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,27 @@ def test_a_trace_is_no_case(layer: Path) -> None:
         torch.testing.assert_close(traced(x + 1, y).cpu(), (x + 1 + y).cpu())
     assert aot.stats()["add"]["fallbacks"] == {dispatch.WATCHED: 2}
     assert not aot.status().cases
+
+
+def test_a_relative_folder_is_one_of_where_it_was_named(
+    layer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("my_add", "work"):
+        (tmp_path / name).mkdir()
+    shutil.copytree(paths.shipped("registry") / "add", tmp_path / "my_add", dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    functions = [aot.tune(source)(plain) for source in ("my_add", "./my_add", Path("my_add"), "my_add:Add")]
+    library = torch.library.Library("first_mistakes", "FRAGMENT")
+    library.define("add(Tensor x, Tensor y) -> Tensor")
+    library.impl("add", plain, "PrivateUse1")
+    with aot.intercept("first_mistakes::add", source="my_add"):
+        monkeypatch.chdir(tmp_path / "work")
+        for function in (*functions, torch.ops.first_mistakes.add):
+            x, y = tensors(2, 32)
+            torch.testing.assert_close(function(x, y).cpu(), (x + y).cpu())
+    library._destroy()
+    assert [op.fallbacks for op in aot.status().operators.values()] == [{}] * len(aot.status().operators)
+    assert {case.source for case in aot.status().cases} == {"missing"}
 
 
 def test_a_case_is_tuned_by_its_operator_s_name(layer: Path) -> None:

@@ -70,7 +70,7 @@ def tune(
         if isinstance(function, staticmethod):
             return cast(F, staticmethod(decorate(function.__func__)))
         _check_parameters(function)
-        op = TunedOp(name_of(source), functools.partial(load, source), function, make())
+        op = TunedOp(name_of(source), loader(source), function, make())
         registered.append(op)
 
         call = functools.update_wrapper(op.function, function, updated=())
@@ -141,6 +141,13 @@ def checked(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def name_of(source: str | Path | Operator) -> str:
     return source.name if isinstance(source, Operator) else str(source)
+
+
+def loader(source: str | Path | Operator) -> Callable[[], Operator]:
+    """Loads the operator a decorator names when it is called; a relative folder is one of now's working folder."""
+    from ...sources.registry import rooted
+
+    return functools.partial(load, rooted(source))
 
 
 def load(source: str | Path | Operator) -> Operator:

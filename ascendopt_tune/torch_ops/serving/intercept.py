@@ -27,7 +27,7 @@ import torch
 from ...errors import OperatorError
 from ...nouns.operator import Operator
 from . import fast_path
-from .decorator import load
+from .decorator import load, loader
 from .dispatch import TunedOp
 from .registered import interceptions, registered
 from .resolve import Options
@@ -212,15 +212,15 @@ def intercept(name: str, source: str | Path | Operator | None, options: Options)
             "Import what registers it before, or let aot.install() wait for it.",
         )
     speed_up()
-    loader = functools.partial(load, source)
-    return Interception(name, [(overload, _tuned(overload, loader, options)) for overload in overloads])
+    loads = loader(source)
+    return Interception(name, [(overload, _tuned(overload, loads, options)) for overload in overloads])
 
 
-def _tuned(overload: str, loader: Callable[[], Operator], options: Options) -> TunedOp:
+def _tuned(overload: str, loads: Callable[[], Operator], options: Options) -> TunedOp:
     formula = any(
         torch._C._dispatch_has_kernel_for_dispatch_key(overload, key) for key in ("Autograd", f"Autograd{_KEY}")
     )
-    op = TunedOp(overload, loader, _schema(overload), options, below_autograd=formula)
+    op = TunedOp(overload, loads, _schema(overload), options, below_autograd=formula)
     registered.append(op)
     return op
 
@@ -301,7 +301,7 @@ class Installation:
             for torch_op, source in self._sources.items():
                 for full in _overloads(torch_op):
                     if full not in self._taken:
-                        layer = (full, _tuned(full, functools.partial(load, source), self._options))
+                        layer = (full, _tuned(full, loader(source), self._options))
                         self._taken[full] = Interception(full, [layer])
 
     def undo(self) -> None:
@@ -330,6 +330,8 @@ _unpatch: list[Callable[[], None]] = []
 
 def intercept_all(sources: Sequence[str | Path | Operator], options: Options) -> Installation:
     """See :func:`ascendopt_tune.install`."""
+    from ...sources.registry import rooted
+
     named: dict[str, str | Path | Operator] = dict(_registry_sources())
     for source in sources:
         torch_op = load(source).settings.get("torch_op")
@@ -338,7 +340,7 @@ def intercept_all(sources: Sequence[str | Path | Operator], options: Options) ->
                 f"the op.toml of {source} doesn't say which operator of torch it stands for.",
                 'Add torch_op = "namespace::name".',
             )
-        named[str(torch_op)] = source
+        named[str(torch_op)] = rooted(source)
     return Installation(named, options)
 
 
