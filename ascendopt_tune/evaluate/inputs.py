@@ -38,7 +38,7 @@ PLAIN = ("normal", "uniform", "zeros")
 #: may be outside of what an operator is defined for.
 STRESS = (
     "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    TIES,    "tiny all", "sparse all", "balanced all", "specials", "beyond",
+    TIES, "tiny all", "sparse all", "balanced all", "specials", "beyond",
 )  # fmt: skip
 
 #: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
