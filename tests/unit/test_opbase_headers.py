@@ -55,6 +55,22 @@ def test_scalars_are_shapes_of_one_element_and_axes_count_from_either_end(tmp_pa
     assert found == [1, 2, 0, 1, 0, 1]
 
 
+def test_error_macros_do_what_they_are_given(tmp_path: Path) -> None:
+    """Headers that operators name and their repository may lack; a repository's own come first."""
+    found = answers(
+        tmp_path,
+        ("error/ops_error.h",),
+        *("x", "y"),
+        before="""int x = 0, y = 0;
+OPS_ERR_IF(x == 0, OPS_REPORT_VECTOR_INNER_ERR("Ask", "x is %d", x), x = 2);
+OPS_ERR_IF(x == 0, OPS_LOG_E("Ask", "never"), x = 9);
+OPS_LOG_E_IF_NULL("Ask", static_cast<int*>(nullptr), y = 3)
+OPS_LOG_E_IF_NULL("Ask", &x, y = 9)
+OPS_LOG_D("Ask", "done");""",
+    )
+    assert found == [2, 3]
+
+
 def test_the_platform_is_the_chips(tmp_path: Path) -> None:
     found = answers(
         tmp_path,

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from cann_ops.table import Row
 from vllm_ops.cubes import LAYOUTS, pick_quantized_keys
+
+Tensor = torch.Tensor
+
+
+def selected_in_pages(q: Tensor, keys: Tensor, values: Tensor, chosen: Tensor, _: Any, pages: Tensor, __: Any,
+                      lengths: Tensor, scale_value: float, selected_block_size: int, **___: Any) -> Tensor:  # fmt: skip
+    """One token for each sequence, over the chosen blocks of its keys, which lie in pages."""
+    out = torch.zeros(*q.shape[:3], values.shape[-1], dtype=q.dtype)
+    for b, length in enumerate(lengths.tolist()):
+        k, v = (x[pages[b].long()].flatten(0, 1) for x in (keys, values))
+        group = q.shape[2] // k.shape[1]
+        for h in range(q.shape[2]):
+            begins = [block * selected_block_size for block in chosen[b, 0, h // group].tolist()]
+            at = torch.cat([torch.arange(i, min(i + selected_block_size, length)) for i in begins])
+            weights = torch.softmax(k[at, h // group] @ q[b, 0, h] * scale_value, 0)
+            out[b, 0, h] = weights @ v[at, h // group]
+    return out
+
 
 ROWS: dict[str, tuple[Row, ...]] = {
     "ops-transformer": (
@@ -12,5 +33,11 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("int8[1,4,64,128] int8[1,8,1,128] T[1,4,64] T[1,4,64] T[1,8,1] - - - -> int32[1,4,1,2048]",
              "int8[2,2,64,128] int8[2,10,1,128] T[2,2,64] T[2,2,64] T[2,10,1] - - - -> int32[2,2,1,2048]"),
             pick_quantized_keys, ("float16",), attrs=LAYOUTS | {"query_quant_mode": 0, "key_quant_mode": 0}),
+        Row("attention/nsa_selected_attention_infer",
+            "T[2,1,4,192] T[8,64,1,192] T[8,64,1,128] int32[2,1,1,2] - int32[2,4] int64[2] int64[2] -> T[2,1,4,128]",
+            selected_in_pages, ("float16", "bfloat16"),
+            attrs={"input_layout": "BSND", "num_heads": 4, "num_key_value_heads": 1, "selected_block_size": 64,
+                   "selected_block_count": 2, "block_size": 64, "scale_value": 192**-0.5, "sparse_mode": 0},
+            values={3: [[[[0, 2]]], [[[1, 3]]]], 5: [[0, 1, 2, 3], [4, 5, 6, 7]], 6: [1, 1], 7: [200, 256]}),
     ),
 }  # fmt: skip

@@ -199,6 +199,7 @@ ASCENDC_INLINE void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTen
 template <typename T>
 ASCENDC_INLINE void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p) {
   static_assert(detail::is_tile_type<T>() && sizeof(T) >= 2, "AscendC::Fill takes types of 2 or 4 bytes");
+  if (vnpu::asks_for_l1()) return;  // asc-devkit, dav_c220, InitL1BufferCal
   uint32_t value = 0;
   std::memcpy(&value, &p.initValue, sizeof(T));
   vnpu::fill_blocks(detail::memory_of(dst.position()), dst.pointer(), p.repeatTimes, p.blockNum, p.dstGap, value,

@@ -204,14 +204,23 @@ ASCENDC_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>
   vnpu::copy_gm_to_local(dst.pointer(), src.pointer(), s, "DataCopyPad");
 }
 
-// ---- UB -> GM ----
+// ---- UB -> GM, L1 -> GM ----
+namespace detail {
+// L1 is brought out by the cube core; vector cores of its kernel pass that by (asc-devkit, DataCopyL12GMImpl).
+template <typename T>
+ASCENDC_INLINE bool is_of_other_core(const LocalTensor<T>& src) {
+  return memory_of(src.position()) == vnpu::Memory::L1 && vnpu::asks_for_l1();
+}
+}  // namespace detail
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
+  if (detail::is_of_other_core(src)) return;
   vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of_count<T>(count)),
                          "DataCopy");
 }
 template <typename T>
 ASCENDC_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& params) {
+  if (detail::is_of_other_core(src)) return;
   vnpu::copy_local_to_gm(dst.pointer(), src.pointer(), detail::cached_as(dst, detail::shape_of(params)), "DataCopy");
 }
 template <typename T>

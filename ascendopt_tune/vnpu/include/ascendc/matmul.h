@@ -177,9 +177,10 @@ class MatmulImpl {
     static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
     static_assert(!config.isPartialOutput,
                   "AscendC::Matmul::IterateAll: not with isPartialOutput (AscendC reference): Iterate and GetTensorC");
-    if (enSequentialWrite) vnpu::misuse("Matmul::IterateAll", "enSequentialWrite is not supported (AscendC reference)");
     goes_to(gm, enAtomic);
+    state_.c.pitch = enSequentialWrite ? columns_of_one_block() : 0;
     vnpu::matmul_all(state_, gm.pointer(), sync, waitIterateAll, "Matmul::IterateAll");
+    state_.c.pitch = 0;
   }
   // All of C to the Unified Buffer: as many elements as the tensor has, in the order that C has in global memory.
   // Limit of IterateAll: not to TSCM.
@@ -258,6 +259,20 @@ class MatmulImpl {
   }
 
  protected:
+  // enSequentialWrite of IterateAll: every block goes to the same place, its rows behind each other (asc-devkit,
+  // GetResultImpl), which gives C where it is one block.
+  ASCENDC_INLINE int32_t columns_of_one_block() const {
+    const char* const api = "Matmul::IterateAll";
+    const vnpu::MatmulCut& cut = state_.cut;
+    if (!state_.tiled) vnpu::misuse(api, "enSequentialWrite needs the vector core's tiling");
+    if (cut.m > cut.base_m || cut.n > cut.base_n)
+      vnpu::misuse(api,
+                   "with enSequentialWrite every block goes to the same place: it is for one block (baseM, baseN no "
+                   "less than singleCoreM, singleCoreN)");
+    if (C_TYPE::format == CubeFormat::NZ && (state_.org_m + 15) / 16 != (cut.m + 15) / 16)
+      vnpu::unsupported(api, "enSequentialWrite in NZ where C has more rows than the block");
+    return cut.n;
+  }
   ASCENDC_INLINE vnpu::BatchCall batch(uint32_t a, uint32_t b, bool in_sequence, uint32_t stride_a, uint32_t stride_b,
                                        uint32_t stride_c) const {
     static_assert(batched, "AscendC::Matmul::IterateBatch: A and B need a LayoutMode (MatmulType)");
