@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..bank.worth import MotifGain, first_bottleneck
-from ..errors import AscendOptError, OperatorError
+from ..errors import AscendOptError, CacheError, OperatorError
 from ..evaluate.diagnosis import diagnose
 from ..files import write_between
 from ..nouns.operator import Operator, Pair
@@ -61,14 +61,14 @@ def operators_below(folder: Path) -> list[Path]:
     return sorted(p for p in found if _OTHERS.isdisjoint(p.relative_to(folder).parts))
 
 
-def registry() -> Iterator[Surveyed]:
-    """The operators that ship with the project."""
+def registry(motifs: Sequence[str] | None = None) -> Iterator[Surveyed]:
+    """The operators that ship with the project. ``motifs``: these only (None: all), as below."""
     for name in operator_names():
         operator = load_operator(name)
-        yield Surveyed("registry", name, _counts(operator.baseline, operator.auto_sync))
+        yield Surveyed("registry", name, _counts(operator.baseline, operator.auto_sync, motifs))
 
 
-def survey(folder: Path) -> Iterator[Surveyed]:
+def survey(folder: Path, motifs: Sequence[str] | None = None) -> Iterator[Surveyed]:
     """The operators below a folder, one after the other.
 
     Raises:
@@ -80,7 +80,7 @@ def survey(folder: Path) -> Iterator[Surveyed]:
     for path in found:
         pair, auto_sync = operator_pair(path)
         if pair.kernel:
-            yield Surveyed(source_of(folder), str(path.relative_to(folder)), _counts(pair, auto_sync))
+            yield Surveyed(source_of(folder), str(path.relative_to(folder)), _counts(pair, auto_sync, motifs))
 
 
 def source_of(folder: Path) -> str:
@@ -113,8 +113,13 @@ def _plain(folder: Path) -> Pair:
     return Pair(tiling, kernel)
 
 
-def _counts(pair: Pair, auto_sync: bool) -> dict[str, int]:
-    return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync).items() if found}
+def _counts(pair: Pair, auto_sync: bool, motifs: Sequence[str] | None) -> dict[str, int]:
+    return {motif: len(found) for motif, found in rewrites_of(pair, auto_sync, None, motifs).items() if found}
+
+
+def has_place(pair: Pair, auto_sync: bool, motifs: Sequence[str]) -> bool:
+    """Whether one of the motifs has a place in the pair's text, whatever its case and key."""
+    return any(rewrites_of(pair, auto_sync, None, [name])[name] for name in motifs)
 
 
 def measure(subject: Subject, motifs: Sequence[str]) -> Iterator[MotifGain]:
@@ -146,9 +151,7 @@ def worths(
     these only (None: all).
     """
     pair = operator.baseline
-    for motif, rewrites in rewrites_of(pair, operator.auto_sync, key).items():
-        if motifs is not None and motif not in motifs:
-            continue
+    for motif, rewrites in rewrites_of(pair, operator.auto_sync, key, motifs).items():
         best: float | None = None
         tried = 0
         for group in grouped(rewrites):
@@ -197,28 +200,82 @@ def _worth(found: Survey, motif: str) -> list[str]:
     return [str(len(best)), str(len(speedups)), str(much), f"{mean:.2f}x", f"{max(speedups):.2f}x"]
 
 
-def section(found: Survey, sources: Sequence[str], when: str) -> str:
+def section(found: Survey, sources: Sequence[str], when: str, every: int = 1) -> str:
     """What docs/motifs.md says between its marks: what was looked at, when, and the table.
 
     Args:
         sources: a line for each folder, telling what it is.
         when: the date.
+        every: each so many-th operator was measured.
     """
-    lines = [f"{when}: {'; '.join(sources)}. Counted are operators whose kernel `optimize` finds a place in."]
-    if found.gains:
-        operators = len({g.operator for g in found.gains})
-        sizes = ", ".join(dict.fromkeys(g.size for g in found.gains))
-        lines.append(
-            f"Tried on {operators} operators of the benchmark's table ({sizes}): the motif alone, at all its places "
-            f"and at the next group of them, through the gate; times are modelled. Operators are `faster` by more than "
-            f"{MIN_EFFECT['virtual']:.1%}; then those by {_MUCH:.0%} and more."
-        )
     unmet = [f"`{m.name}`" for m in MOTIFS if not _matching(found.kernels, m.name)]
-    if unmet:
-        lines.append(f"{', '.join(unmet)} met nothing here.")
+    lines = [
+        f"{when}: {'; '.join(sources)}. Counted are operators whose kernel `optimize` finds a place in.",
+        *_tried(found, every),
+        *([f"{', '.join(unmet)} met nothing here."] if unmet else []),
+    ]
     return "\n".join([*lines, "", table(found)])
+
+
+def renewed(old: str, found: Survey, sources: Sequence[str], when: str, every: int = 1) -> str:
+    """``old``, a section that was written before, with the rows of the survey's motifs new or added.
+
+    The others' rows stay as they are, and so does what is said of them; a paragraph says of which day the new ones are.
+
+    Raises:
+        CacheError: the section has no table, or one with other columns than these.
+    """
+    fresh = table(found).splitlines()
+    text, bar, rows = old.strip().partition("| motif |")
+    lines = (bar + rows).splitlines()
+    if lines[:2] != fresh[:2]:
+        raise CacheError(
+            "the page's table has other columns than this survey.", "Name the folders that it was written with."
+        )
+    names = {_motif_of(row): row for row in lines[2:]} | {_motif_of(row): row for row in fresh[2:]}
+    places = len(dict.fromkeys(k.source for k in found.kernels))
+    by_place = sorted(names.values(), key=lambda row: -sum(int(c) for c in row.split("|")[2 : 2 + places]))
+    said = [p for p in text.strip().split("\n\n") if not _is_of(p, found.motifs)]
+    which = ", ".join(f"`{name}`" for name in found.motifs)
+    said.append("\n".join([f"{_ONLY} {which}: {when}, {'; '.join(sources)}.", *_tried(found, every)]))
+    return "\n\n".join([*said, "\n".join([*lines[:2], *by_place])])
+
+
+_ONLY = "The rows of"
+
+
+def _motif_of(row: str) -> str:
+    return row.split("|")[1].strip(" `")
+
+
+def _is_of(paragraph: str, motifs: Iterable[str]) -> bool:
+    """Whether a paragraph says of which day the rows of some of the motifs are, and of no others."""
+    named = paragraph.partition(":")[0].removeprefix(_ONLY)
+    return paragraph.startswith(_ONLY) and {n.strip(" `") for n in named.split(",")} <= set(motifs)
+
+
+def _tried(found: Survey, every: int) -> list[str]:
+    """A line that says what was measured, if anything was."""
+    if not found.gains:
+        return []
+    operators = len({g.operator for g in found.gains})
+    sizes = ", ".join(dict.fromkeys(g.size for g in found.gains))
+    asked = f"; asked was one operator in {every}" if every > 1 else ""
+    return [
+        f"Tried on {operators} operators of the benchmark's table ({sizes}{asked}): the motif alone, at all its places "
+        f"and at the next group of them, through the gate; times are modelled. Operators are `faster` by more than "
+        f"{MIN_EFFECT['virtual']:.1%}; then those by {_MUCH:.0%} and more."
+    ]
 
 
 def write(page: Path, text: str) -> None:
     """Puts ``text`` between the page's marks. Raises CacheError when it has none, or can't be written."""
     write_between(page, BEGIN, END, "the survey", text.rstrip())
+
+
+def written(page: Path) -> str:
+    """What is between the page's marks. Raises CacheError when the page can't be read."""
+    try:
+        return page.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    except OSError as error:
+        raise CacheError(f"can't read {page}: {error.strerror}.", "Name another --docs.") from error

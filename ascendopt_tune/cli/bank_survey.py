@@ -54,7 +54,8 @@ def survey(
         Path | None, typer.Option("--results", help="Where evaluations are kept. Default: below the cache.")
     ] = None,
     docs: Annotated[
-        Path | None, typer.Option("--docs", help="Write the table into this page (docs/motifs.md).")
+        Path | None,
+        typer.Option("--docs", help="Write the table into this page (docs/motifs.md); with --motifs their rows."),
     ] = None,
     worth: Annotated[
         Path | None, typer.Option("--worth", help="Write what was measured to this file, as a bank's folder has it.")
@@ -70,17 +71,18 @@ def survey(
 
     if worth is not None and not measured:
         raise SettingsError("--worth writes what was measured, and nothing is.", "Add --measure.")
-    if motifs and (worth is not None or docs is not None):
-        raise SettingsError("--motifs leaves motifs out, and --docs and --worth write all.", "Leave one of them out.")
+    if motifs and worth is not None:
+        raise SettingsError("--motifs leaves motifs out, and --worth writes all.", "Leave one of them out.")
     options.check_file(worth, "--worth")
-    found = work.Survey(kernels=list(work.registry()))
-    sources = [f"registry, {len(found.kernels)} operators"]
+    found = work.Survey()
     found.motifs = options.words_of(motifs, found.motifs, "motifs") or found.motifs
+    found.kernels = list(work.registry(found.motifs))
+    sources = [f"registry, {len(found.kernels)} operators"]
     interrupted = False
     try:
         for folder in folders or ():
             fresh = []
-            for one in work.survey(folder):
+            for one in work.survey(folder, found.motifs):
                 fresh.append(one)
                 print(f"{one.source}/{one.name}: {len(one.matches)} motifs", file=sys.stderr)
             found.kernels += fresh
@@ -96,7 +98,10 @@ def survey(
             write(whole, found.gains)
     if docs is not None and not interrupted:
         today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-        work.write(docs, work.section(found, sources, today))
+        if motifs:
+            work.write(docs, work.renewed(work.written(docs), found, sources, today, every))
+        else:
+            work.write(docs, work.section(found, sources, today, every))
     if json:
         print(json_text(_document(found)))
     else:
@@ -118,6 +123,9 @@ def _measure(found: Survey, operators: Sequence[BenchOperator], chip: str, resul
     results = results or paths.cache_dir() / "survey"
     for entry in operators:
         try:
+            operator = entry.load()
+            if not work.has_place(operator.baseline, operator.auto_sync, found.motifs):
+                continue  # before anything is built
             with Subject(entry, results, chip) as subject:
                 for gain in work.measure(subject, found.motifs):
                     found.gains.append(gain)

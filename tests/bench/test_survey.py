@@ -106,3 +106,42 @@ def test_the_page_has_a_row_for_every_motif_and_says_what_it_is_of(tmp_path: Pat
     page.write_text("no marks")
     with pytest.raises(CacheError, match="no place"):
         work.write(page, "text")
+
+
+def test_rows_of_some_motifs_are_put_into_a_table_that_is_there(tmp_path: Path) -> None:
+    kernels = [work.Surveyed("cann-ops", name, {"full-barrier": 1}) for name in ("a", "b")]
+    first = work.Survey(
+        kernels, [MotifGain("full-barrier", "a", "medium", "", 1.5)], motifs=("full-barrier", "flag-pair")
+    )
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{work.BEGIN}\n\n{work.END}\nbehind\n")
+    work.write(page, work.section(first, ["cann-ops, 2 operators"], "2026-01-02"))
+    more = work.Survey(
+        [work.Surveyed("cann-ops", "a", {"flag-pair": 1}), work.Surveyed("cann-ops", "b", {})],
+        [MotifGain("flag-pair", "a", "medium", "", 1.25)],
+        motifs=("flag-pair", "ping-pong"),
+    )
+    for _ in range(2):  # again, and nothing is said twice
+        work.write(page, work.renewed(work.written(page), more, ["cann-ops, 2 operators"], "2026-03-04", 4))
+        text = page.read_text()
+        assert text.count("2026-01-02: cann-ops") == 1
+        assert text.count("The rows of `flag-pair`, `ping-pong`: 2026-03-04, cann-ops, 2 operators.") == 1
+        assert text.count("(medium; asked was one operator in 4)") == 1
+        rows = [line for line in text.splitlines() if line.startswith("| `")]
+        assert rows == [
+            "| `full-barrier` | 2 | 1 | 1 | 1 | 1.50x | 1.50x |",
+            "| `flag-pair` | 1 | 1 | 1 | 1 | 1.25x | 1.25x |",
+            "| `ping-pong` | 0 | 0 | 0 | 0 |  |  |",
+        ]
+    with pytest.raises(CacheError, match="other columns"):
+        work.renewed(work.written(page), work.Survey(kernels, motifs=("flag-pair",)), [], "2026-03-04")
+    with pytest.raises(CacheError, match="can't read"):
+        work.written(tmp_path / "none.md")
+
+
+def test_only_the_motifs_that_are_asked_for_are_counted(tmp_path: Path) -> None:
+    found = list(work.survey(operators(tmp_path), ["full-barrier"]))
+    assert [set(k.matches) for k in found] == [{"full-barrier"}] * 2
+    pair = Pair({}, {"k.cpp": KERNEL})
+    assert work.has_place(pair, True, ["ping-pong", "full-barrier"])
+    assert not work.has_place(pair, True, ["ping-pong"])

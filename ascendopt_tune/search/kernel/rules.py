@@ -230,9 +230,16 @@ def _behind(state: SearchState, rewrites: tuple[Rewrite, ...], record: _Record) 
 _Files = tuple[tuple[str, str], ...]
 
 
-def rewrites_of(pair: Pair, auto_sync: bool, key: int | None = None) -> dict[str, tuple[Rewrite, ...]]:
-    """Motif -> all it can do to the pair's kernel, as it runs with tiling key ``key`` (None: with any)."""
-    return _rewrites(tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items())), auto_sync, key)
+def rewrites_of(
+    pair: Pair, auto_sync: bool, key: int | None = None, motifs: Iterable[str] | None = None
+) -> dict[str, tuple[Rewrite, ...]]:
+    """Motif -> all it can do to the pair's kernel, as it runs with tiling key ``key`` (None: with any).
+
+    ``motifs``: these only, in the order of MOTIFS (None: all).
+    """
+    kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
+    wanted = None if motifs is None else frozenset(motifs)
+    return {m.name: _found(kernel, tiling, auto_sync, key, m) for m in MOTIFS if wanted is None or m.name in wanted}
 
 
 def _kernel(state: SearchState, of: Trial | None = None) -> tuple[_Files, _Files, bool, int | None]:
@@ -248,10 +255,13 @@ def _program(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -
     return KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
 
 
-@lru_cache(maxsize=64)
 def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> dict[str, tuple[Rewrite, ...]]:
-    program = _program(kernel, tiling, auto_sync, key)
-    return {motif.name: tuple(motif.optimize(program)) for motif in MOTIFS}
+    return {motif.name: _found(kernel, tiling, auto_sync, key, motif) for motif in MOTIFS}
+
+
+@lru_cache(maxsize=64 * len(MOTIFS))
+def _found(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None, motif: Motif) -> tuple[Rewrite, ...]:
+    return tuple(motif.optimize(_program(kernel, tiling, auto_sync, key)))
 
 
 def grouped(rewrites: Sequence[Rewrite]) -> list[tuple[Rewrite, ...]]:
