@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tree_sitter import Node
+
 from ....sources.cpp import Function
 from .kernel_program import KernelProgram
 
@@ -44,6 +46,23 @@ def global_tensors(kernel: KernelProgram) -> set[str]:
 def local_types(texts: Iterable[str]) -> dict[str, str]:
     """Name of a LocalTensor -> its element type as written, where all of that name have the same."""
     return {name: next(iter(kinds)) for name, kinds in local_kinds(texts).items() if len(kinds) == 1}
+
+
+def types_at(kernel: KernelProgram, f: Function, node: Node) -> dict[str, str]:
+    """Name of a LocalTensor -> its element type as written, as a node of the function sees it.
+
+    Of a name that is declared more than once, as in both sides of a choice, what the blocks around the node declare.
+    """
+    out = local_types([kernel.text(f.path, f.node)])
+    around, block = [], node.parent
+    while block is not None and block != f.node:
+        around.append(block)
+        block = block.parent
+    for block in reversed(around):
+        for child in block.named_children if block.type == "compound_statement" else ():
+            if child.type == "declaration" and child.start_byte < node.start_byte:
+                out |= local_types([kernel.text(f.path, child)])
+    return out
 
 
 def local_kinds(texts: Iterable[str]) -> dict[str, set[str]]:

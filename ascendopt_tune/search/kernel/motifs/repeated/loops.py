@@ -28,7 +28,7 @@ _QUEUE = re.compile(r"((?:AscendC::)?TQue\s*<\s*[\w:]+\s*,\s*)(\w+)\s*>")
 
 
 def _varying(kernel: KernelProgram, block: Block, loop: Node) -> set[str]:
-    """Names that something in the loop declares, assigns or counts."""
+    """Names that something in the loop declares, assigns, counts or gives other memory."""
     path, out = block.function.path, set()
     for node in walk(loop):
         if node.type == "assignment_expression":
@@ -36,6 +36,10 @@ def _varying(kernel: KernelProgram, block: Block, loop: Node) -> set[str]:
             out.add(root(kernel.text(path, left).removeprefix("this->")) if left is not None else "")
         elif node.type == "update_expression":
             out |= set(_WORD.findall(kernel.text(path, node)))
+        elif node.type == "call_expression":
+            call = kernel.call_at(block.function, node)
+            if call.name == "SetGlobalBuffer":  # other memory by the same name
+                out.add(root(call.receiver.removeprefix("this->")))
         elif node.type == "declaration":
             out |= {n for n in map(_declared, kernel.text(path, node).split(";")) if n}
     return out

@@ -13,6 +13,8 @@ from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change
 from .dead import dead
 
+_INTEGER = re.compile(r"\bu?int(?:\d+_t)?\b")
+
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -60,18 +62,21 @@ def one_for(kernel: KernelProgram, pair: Neighbours, text: str) -> tuple[Edit, .
 def floats(kernel: KernelProgram, call: ApiCall) -> bool:
     """Are the operands of a type that has products and sums in one instruction, as far as it is known?
 
-    Where a choice at compile time is around the call, that is taken to be one of types.
+    Where a choice at compile time is around the call, that is taken to be one of types, unless the tensor is one of
+    integers by its declaration.
     """
+    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
+    kinds = {**everywhere, **local_kinds([kernel.text(call.path, call.function.node)])}
+    known = kinds.get(root(call.args[0]), set())
+    if known and all(map(_INTEGER.search, known)):
+        return False
     node = call.node.parent
     while node is not None and node != call.function.node:
         if node.type == "if_statement" and any(c.type == "constexpr" for c in node.children):
             return True
         node = node.parent
-    everywhere = local_kinds(s.data.decode("utf-8", "replace") for s in kernel.program.files.values())
-    kinds = {**everywhere, **local_kinds([kernel.text(call.path, call.function.node)])}
-    known = kinds.get(root(call.args[0]), set())
     given = {g for kind in known for g in kernel.given(call.function, kind)}
-    return not re.search(r"\bu?int(?:\d+_t)?\b", " ".join(known | given))
+    return not _INTEGER.search(" ".join(known | given))
 
 
 def dead_behind(kernel: KernelProgram, pair: Neighbours) -> bool:

@@ -16,7 +16,7 @@ from .....sources.cpp import walk
 from ...reading.affine import AffinePlace, affine, fixed, resolved
 from ...reading.api import BINARY, SCALAR, UNARY, is_barrier, root, writes
 from ...reading.counted import CountedLoop, counted_loops
-from ...reading.declared import local_types
+from ...reading.declared import local_types, types_at
 from ...reading.kernel_program import ApiCall, KernelProgram
 from ...reading.turn import LOCAL_SET, apart, ended, rows_of, target, usable
 from ..motif import Change
@@ -76,7 +76,7 @@ def rows_as_repeats(kernel: KernelProgram) -> Iterator[Change]:
         if phases is None or not apart(loop, phases.calls, phases.names, any(map(is_masked, phases.calls))):
             continue
         f = loop.block.function
-        types = {**everywhere, **local_types([kernel.text(f.path, f.node)])}
+        types = {**everywhere, **types_at(kernel, f, loop.node)}
         done = [
             (
                 masked_row(kernel, loop, c, phases.names, types)

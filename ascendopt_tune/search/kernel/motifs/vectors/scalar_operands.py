@@ -1,12 +1,16 @@
 """Constants as scalar operands: a tensor filled with one value isn't made for instructions that take the value itself.
 
-It may be filled in the turn that reads it, in front of a loop, or in another function of the class.
+It may be filled in the turn that reads it, by either side of a choice in front of it, in front of a loop, or in another
+function of the class.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
+
+from tree_sitter import Node
 
 from .....sources.cpp import Edit, Function, walk
 from ...reading.api import ACCUMULATING, VECTOR, is_barrier, root
@@ -118,6 +122,7 @@ def _constant_faster(kernel: KernelProgram) -> Iterator[Change]:
             edits = (*gone, *(e for text in texts for e in text))
             yield Change(kernel.site(block.function, step.node), change, edits)
     yield from (c for fill, c in _filled_elsewhere(kernel) if fill.node.start_byte not in done)
+    yield from _filled_by_choice(kernel)
 
 
 def _set_anew(kernel: KernelProgram, block: Block, i: int, last: ApiCall, value: str) -> bool:
@@ -234,6 +239,58 @@ def _seen_by_all(kernel: KernelProgram, fill: ApiCall, users: list[ApiCall]) -> 
     changed = re.compile(rf"\b(?:{'|'.join(words) or '$'})\s*(?:[-+*/]?=[^=]|\+\+|--)")
     rest = body.encode()[fill.node.end_byte - f.body.start_byte :].decode("utf-8", "replace")
     return behind and (not within or changed.search(rest) is None)
+
+
+# -- filled by either side of a choice ---------------------------------------------------------------------------------
+
+
+def _filled_by_choice(kernel: KernelProgram) -> Iterator[Change]:
+    """A tensor that each side of an ``if`` fills, as its last statement, with a value of its own, and that nothing but
+    the instruction right behind reads: each side has the instruction with its value.
+    """
+    for block in kernel.blocks:
+        f = block.function
+        for i, step in enumerate(block.steps):
+            fills = _last_fills(kernel, f, step.node) if step.node.type == "if_statement" else []
+            behind = block.steps[i + 1 :]
+            barriers = list(takewhile(lambda s: s.call is not None and is_barrier(s.call, "PIPE_V"), behind))
+            user = behind[len(barriers)].call if len(behind) > len(barriers) else None
+            if not fills or user is None or user.statement is None or len({c.args[::2] for c in fills}) > 1:
+                continue
+            tensor, length = fills[0].args[::2]
+            overwritten = user.args[:1] == (tensor,) and user.args[-1] == length
+            texts = [_with_scalar(user, tensor, c.args[1]) for c in fills]
+            if not overwritten or user.name not in _SCALAR_FORM or None in texts:
+                continue
+            wait = "".join(f"{kernel.text(f.path, b.node)} " for b in barriers)
+            given = [
+                kernel.replace(f.path, c.statement, f"{wait}{t};")
+                for c, t in zip(fills, texts, strict=True)
+                if c.statement
+            ]
+            gone = [kernel.delete(f.path, s) for s in (*(b.node for b in barriers), user.statement)]
+            change = f"{user.name} with a tensor that either side of a choice in {f.name} fills given the value"
+            yield Change(kernel.site(f, step.node), change, (*given, *gone))
+
+
+def _last_fills(kernel: KernelProgram, f: Function, choice: Node) -> list[ApiCall]:
+    """The fills that the sides of a choice end with; nothing where a side has none, or there is no other side."""
+    sides = [choice.child_by_field_name("consequence"), choice.child_by_field_name("alternative")]
+    out: list[ApiCall] = []
+    for side in sides:
+        inner = side.named_children[-1] if side is not None and side.type == "else_clause" else side
+        if inner is not None and inner.type == "if_statement":
+            more = _last_fills(kernel, f, inner)
+        else:
+            statements = (
+                [] if inner is None else inner.named_children if inner.type == "compound_statement" else [inner]
+            )
+            call = kernel.call_of(f, statements[-1]) if statements else None
+            more = [call] if call is not None and call.name == "Duplicate" and len(call.args) == 3 else []
+        if not more:
+            return []
+        out += more
+    return out
 
 
 # -- and back ----------------------------------------------------------------------------------------------------------

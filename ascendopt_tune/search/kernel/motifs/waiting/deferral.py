@@ -5,7 +5,8 @@ out. Where tiles take turns between two buffers, the copy in has to stay behind 
 the flag of this turn is set, that of the turn before is waited for, with an event id for odd and one for even turns.
 What is under way at the end is waited for behind the loop, or where the object that holds the count ends.
 
-A queue of two buffers takes turns already. A TBuf that is taken anew in each turn is made two halves.
+A queue of two buffers takes turns already. A TBuf that is taken anew in each turn is made two halves. Where flags for
+two halves are there, but set and waited for again for each row, they stand around the loop over rows (flags_around.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, Block, KernelProgram, loops_around
 from ..motif import Change, Motif
 from .flags import pairs
+from .flags_around import set_once
 
 _MEANT = "HardEvent::MTE3_MTE2"
 _FLAG = "AscendC::HardEvent::MTE3_MTE2"
@@ -61,6 +63,7 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
             yield from _in_loop(kernel, f, loop, mine)
     for (path, _), (node, name, mine) in in_class.items():
         yield from _in_class(kernel, path, node, name, mine)
+    yield from set_once(kernel)
 
 
 def _deferred(kernel: KernelProgram, found: Sequence[_Pair], first: str) -> list[Edit]:
@@ -180,7 +183,8 @@ DEFERRED_WAIT = Motif(
     title="The copy out is waited for one turn later",
     description="A flag from MTE3 to MTE2 that is set and waited for in the same turn keeps the next copy in behind "
     "this copy out, and two buffers never overlap. With an event for odd and one for even turns the copy in "
-    "waits for the copy out of the turn before only.",
+    "waits for the copy out of the turn before only. Flags that a loop over rows sets anew for each row, and waits for "
+    "at its end, are set and waited for once around it.",
     bottlenecks=("no overlap", "copies", "small copies", "memory bandwidth", "vector", "scalar round trips"),
     preconditions="Tiles take turns between two buffers: a queue's, or the halves of one.",
     faster=_faster,
