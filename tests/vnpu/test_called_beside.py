@@ -1,5 +1,5 @@
-"""Calls for L1 that vector cores of a mixed kernel make, too, do nothing there (asc-devkit, dav_c220); pipes may be
-said by the compiler's numbers."""
+"""Calls for L1 that vector cores of a mixed kernel make, too, do nothing there (asc-devkit, dav_c220); pipes and
+addresses may be said by the compiler's numbers."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def test_numbers_of_pipes() -> None:
     assert not report["hazards"]
     with pytest.raises(DeviceError, match="no pipe of this number"):
         launch("no_such_pipe", [], np.zeros(8, np.int32), binary=kernels())
+
+
+def test_numbers_of_addresses() -> None:
+    out = np.zeros(16, np.float32)
+    report = launch("addresses_by_number", [], out, binary=kernels())
+    assert (out == 5).all()
+    assert not report["hazards"], report["hazards"][:1]
+    assert not report["unwritten"], report["unwritten"][:1]

@@ -30,3 +30,19 @@ extern "C" __global__ __cube__ void pipes_by_number(GM_ADDR) {
   flag_by_number<(pipe_t)2, PIPE_FIX>();
 }
 extern "C" __global__ __cube__ void no_such_pipe(GM_ADDR) { set_flag((pipe_t)8, (pipe_t)2, EVENT_ID1); }
+
+// UB begins at address 0: its second block becomes as the first one.
+extern "C" __global__ __vector__ void addresses_by_number(GM_ADDR out) {
+  TPipe pipe;
+  TBuf<> memory;
+  pipe.InitBuffer(memory, 64);
+  LocalTensor<float> ub = memory.Get<float>();
+  GlobalTensor<float> to;
+  to.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(out));
+  Duplicate(ub, 5.0f, 8);
+  PipeBarrier<PIPE_V>();
+  copy_ubuf_to_ubuf((__ubuf__ float*)32, (__ubuf__ float*)0, 0, 1, 1, 0, 0);
+  SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+  WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+  DataCopy(to, ub, 16);
+}

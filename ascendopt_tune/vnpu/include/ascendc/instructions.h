@@ -206,6 +206,14 @@ enum addr_cal_mode_t { inc = 0, dec = 1 };
 VNPU_INSTRUCTION(load_cbuf_to_ca, A2)
 VNPU_INSTRUCTION(load_cbuf_to_cb, B2)
 #undef VNPU_INSTRUCTION
+// Lengths and gaps in 32-byte blocks.
+template <typename T>
+ASCENDC_INLINE void copy_ubuf_to_ubuf(T* dst, T* src, uint8_t /*sid*/, uint16_t bursts, uint16_t lenBurst,
+                                      uint16_t srcGap, uint16_t dstGap) {
+  vnpu::copy_local_to_local(AscendC::detail::in_ub(dst).pointer(), AscendC::detail::in_ub(src).pointer(),
+                            AscendC::detail::shape_of(AscendC::DataCopyParams(bursts, lenBurst, srcGap, dstGap)),
+                            "copy_ubuf_to_ubuf");
+}
 template <typename T, typename U, typename S>
 ASCENDC_INLINE void mad(T* c, U* a, S* b, uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag, bool pairs, bool biases,
                         bool zero) {

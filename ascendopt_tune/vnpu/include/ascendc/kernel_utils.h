@@ -152,11 +152,3 @@ ASCENDC_INLINE void vor(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlk
                {src1, vnpu::dtype_of<T>(), src1BlkStride, src1RepStride},
                AscendC::detail::lanes_of(uint64_t(0), repeat, false), "vor");
 }
-// Lengths and gaps in 32-byte blocks.
-template <typename T>
-ASCENDC_INLINE void copy_ubuf_to_ubuf(T* dst, T* src, uint8_t /*sid*/, uint16_t bursts, uint16_t lenBurst,
-                                      uint16_t srcGap, uint16_t dstGap) {
-  vnpu::copy_local_to_local(dst, src,
-                            AscendC::detail::shape_of(AscendC::DataCopyParams(bursts, lenBurst, srcGap, dstGap)),
-                            "copy_ubuf_to_ubuf");
-}
