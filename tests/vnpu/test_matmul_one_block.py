@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ascendopt_tune.device.acl import Binary
 from ascendopt_tune.errors import DeviceError
 
 __all__ = ["default_options"]
+Array = np.ndarray[Any, Any]
 SOURCE = Path(__file__).resolve().parent / "kernels" / "matmul_one_block.cpp"
 
 
@@ -28,7 +30,7 @@ def tiling(m: int, n: int, k: int, base: tuple[int, int], whole_n: int = 0) -> C
                       stepKb=1, dbL0A=2, dbL0B=2, dbL0C=1)  # fmt: skip
 
 
-def operands(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def operands(m: int, n: int, k: int) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(m)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (n, k)))
     return a, b, a.astype(np.float64) @ b.astype(np.float64).T
