@@ -67,7 +67,7 @@ class Signature:
 #: Folder of a pair's files that lie outside of the operator's.
 SHARED = "shared"
 #: Characters of all sources of a pair: what every step, from reading to compiling, gets through in seconds.
-SOURCE_LIMIT = 16 << 20
+SOURCE_LIMIT = 8 << 20
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ def test_compilers_read_no_file_of_the_user(gate: Gate, tmp_path: Path, part: st
     assert "the_users_own_key" not in outcome.reason + outcome.log
 
 
-@pytest.mark.parametrize("mib", [5, 50, 200])
+@pytest.mark.parametrize("mib", [9, 50, 200])
 @pytest.mark.parametrize("part", ["kernel", "tiling"])
 def test_sources_without_end(gate: Gate, part: str, mib: int) -> None:
     base, line = gate.operator.baseline, "static const int n = 1;\n"
