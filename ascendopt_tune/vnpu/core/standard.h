@@ -1,5 +1,5 @@
-// What the libraries' sources include of the standard library, compiled once for all of them (build/toolkit.py): reading
-// it took half the time that a small source needs. Each source and header still includes what it uses.
+// What the libraries' sources include of the standard library, compiled once for all of them (build/toolkit.py):
+// reading it took half the time that a small source needs. Each source and header still includes what it uses.
 #pragma once
 #include <algorithm>
 #include <array>
