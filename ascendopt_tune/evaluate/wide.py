@@ -56,7 +56,7 @@ def in_float64(noise: int = 0, sign: int = 0, approximate: bool = False) -> Any:
     def ordered(result: Any, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         if not (isinstance(result, torch.Tensor) and result.dtype == torch.float64 and "out" not in named):
             return result
-        most = func(args[0].abs(), *args[1:], **named)
+        most = func(args[0].to(torch.float64).abs(), *args[1:], **named)  # bools have no magnitude
         amount = torch.rand(result.shape, generator=generator, dtype=torch.float64) - 0.5
         return result + most * (sign * _ORDER) * (amount + 0.5 * torch.sign(amount))
 

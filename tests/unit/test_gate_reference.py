@@ -164,6 +164,13 @@ def test_a_sum_moves_by_what_its_order_may_come_to() -> None:
     assert np.all(leeway[:, 0] < 2.0**-21 * np.abs(x).sum(-1) + 2.0**-21)
 
 
+def test_a_reference_that_counts_has_a_formula() -> None:
+    """What is summed up may be bools, whose magnitudes torch doesn't know."""
+    x = np.random.default_rng(1).standard_normal((8, 16)).astype(np.float32)
+    share = operator_of(lambda x: x / (x > 0).sum(-1, keepdim=True, dtype=torch.float32))
+    assert formula(share, Case((), (TensorSpec("float32", x.shape),)), (x,), 0, close).exact
+
+
 @pytest.mark.parametrize(
     ("reference", "firm"),
     [

@@ -238,8 +238,8 @@ def rewrites_of(
     ``motifs``: these only, in the order of MOTIFS (None: all).
     """
     kernel, tiling = tuple(sorted(pair.kernel.items())), tuple(sorted(pair.tiling.items()))
-    wanted = None if motifs is None else frozenset(motifs)
-    return {m.name: _found(kernel, tiling, auto_sync, key, m) for m in MOTIFS if wanted is None or m.name in wanted}
+    names = {m.name for m in MOTIFS} if motifs is None else set(motifs)
+    return _rewrites(kernel, tiling, auto_sync, key, [m for m in MOTIFS if m.name in names])
 
 
 def _kernel(state: SearchState, of: Trial | None = None) -> tuple[_Files, _Files, bool, int | None]:
@@ -255,8 +255,10 @@ def _program(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -
     return KernelProgram(dict(kernel), dict(tiling), None, auto_sync, key)
 
 
-def _rewrites(kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None) -> dict[str, tuple[Rewrite, ...]]:
-    return {motif.name: _found(kernel, tiling, auto_sync, key, motif) for motif in MOTIFS}
+def _rewrites(
+    kernel: _Files, tiling: _Files, auto_sync: bool, key: int | None, motifs: Iterable[Motif] = MOTIFS
+) -> dict[str, tuple[Rewrite, ...]]:
+    return {motif.name: _found(kernel, tiling, auto_sync, key, motif) for motif in motifs}
 
 
 @lru_cache(maxsize=64 * len(MOTIFS))

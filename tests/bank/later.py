@@ -1,10 +1,10 @@
-"""A fourth reading: four operators, read when the motifs were ready and before any of them was asked.
+"""The fourth reading and those behind it: operators read before any motif was asked, each chosen by a rule.
 
-fourth_reading.csv: repository, operator, file, lines, class, expected effect, sizes, what it is. ``first``: the motifs
+NAME_reading.csv: repository, operator, file, lines, class, expected effect, sizes, what it is. ``first``: the motifs
 that met the finding when they were asked for the first time; ``met``: those that do now. Somebody looked whether the
-rewrite does what the finding asks for. Chosen by rule (docs/motifs_reading.md says which).
+rewrite does what the finding asks for. docs/motifs_reading.md says how the operators were chosen.
 
-``python tests/bank/fourth.py`` writes the table of docs/motifs_reading.md; with ``REPOSITORY=FOLDER`` of checkouts it
+``python tests/bank/later.py`` writes the tables of docs/motifs_reading.md; with ``REPOSITORY=FOLDER`` of checkouts it
 asks the motifs again and names the findings they no longer meet.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import blind
@@ -19,13 +20,29 @@ import third
 
 from ascendopt_tune.files import write_between
 
-READING = Path(__file__).with_name("fourth_reading.csv")
-BEGIN, END = "<!-- fourth reading: written by tests/bank/fourth.py -->", "<!-- end of the fourth reading -->"
+
+@dataclass(frozen=True)
+class Reading:
+    """``operators``: how many were read."""
+
+    name: str
+    operators: int
+
+    @property
+    def file(self) -> Path:
+        return Path(__file__).with_name(f"{self.name}_reading.csv")
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        begin = f"<!-- {self.name} reading: written by tests/bank/later.py -->"
+        return begin, f"<!-- end of the {self.name} reading -->"
+
+    def findings(self) -> list[blind.Finding]:
+        """Those in device code."""
+        return [f for f in map(blind.finding_of, blind.rows(self.file)) if f.of_kernel]
 
 
-def findings(path: Path = READING) -> list[blind.Finding]:
-    """Those in device code."""
-    return [f for f in map(blind.finding_of, blind.rows(path)) if f.of_kernel]
+READINGS = (Reading("fourth", 4), Reading("fifth", 4), Reading("sixth", 12))
 
 
 def table(every: list[blind.Finding]) -> str:
@@ -58,11 +75,12 @@ def unconfirmed(checkouts: Mapping[str, Path], every: list[blind.Finding]) -> It
 
 
 def main() -> None:
-    if len(sys.argv) == 1:
-        write_between(blind.PAGE, BEGIN, END, "the fourth reading", table(findings()))
-        return
     checkouts = {name: Path(folder) for name, _, folder in (a.partition("=") for a in sys.argv[1:])}
-    print(*unconfirmed(checkouts, findings()), sep="\n")
+    for reading in READINGS:
+        if checkouts:
+            print(*unconfirmed(checkouts, reading.findings()), sep="\n")
+        else:
+            write_between(blind.PAGE, *reading.marks, f"the {reading.name} reading", table(reading.findings()))
 
 
 if __name__ == "__main__":
