@@ -102,7 +102,8 @@ def prebuild_command(
 
 def _say_started(wish: Wish) -> None:
     shapes = " ".join(f"{name}={text}" for name, text in wish.call.inputs.items())
-    print(f"tuning {wish.source} {shapes} on {wish.options.chip} ...", file=sys.stderr, flush=True)
+    # Not "tuning": whether the cache has it, the worker finds out.
+    print(f"started  {wish.source} {shapes} on {wish.options.chip}", file=sys.stderr, flush=True)
 
 
 def _say_done(done: CaseDone, n: int, total: int, seconds: float) -> None:

@@ -38,14 +38,14 @@ def holds_tensors(value: Described) -> bool:
 
 
 def case_of(signature: Signature, values: Mapping[str, Described]) -> Case:
-    """The case, without outputs.
+    """The case, without outputs. None by a name that the operator doesn't have is an argument left out, ``bias=None``.
 
     Raises:
-        CaseError: a name that is neither input nor attribute, a missing input, a value of a wrong kind.
+        CaseError: a value by a name that is neither input nor attribute, a missing input, a value of a wrong kind.
     """
     rest = dict(values)
     inputs = tuple(_argument(signature, p, rest.pop(p.name, None)) for p in signature.inputs)
-    unknown = sorted(set(rest) - {a.name for a in signature.attrs})
+    unknown = sorted({name for name, value in rest.items() if value is not None} - {a.name for a in signature.attrs})
     if unknown:
         raise CaseError(
             f"parameter {unknown[0]!r} is neither an input nor an attribute of {signature.to_text()}.",

@@ -310,6 +310,20 @@ def test_parameters_are_matched_by_name(layer: Path) -> None:
     assert counts() == (1, 0, 0, 1)
 
 
+def test_a_parameter_the_operator_does_not_have_may_be_none(layer: Path) -> None:
+    x, y = tensors()
+
+    def original(x: Any, y: Any, bias: Any = None) -> Any:
+        return x + y if bias is None else x + y + bias
+
+    add = tune("registry/add")(original)
+    assert torch.equal(add(x, y).cpu(), (x + y).cpu())
+    assert counts() == (1, 0, 0, 0)
+    assert torch.equal(add(x, y, bias=y).cpu(), (x + y + y).cpu())
+    assert counts() == (1, 0, 0, 1)
+    assert "'bias' is neither an input nor an attribute of Add(" in the_reason()
+
+
 def test_an_error_of_the_original_is_the_callers(layer: Path) -> None:
     def broken(x: Any, y: Any) -> Any:
         raise ZeroDivisionError("the user's own")
