@@ -12,6 +12,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -170,18 +171,24 @@ def words(text: str) -> list[str]:
 
 def _hashed(text: str) -> Iterator[tuple[int, float]]:
     """(hash, weight) of everything the text shows; a thing that occurs twice comes twice."""
-
-    def number(kind: str, thing: str) -> int:
-        return zlib.crc32(f"{kind}{thing}".encode())
-
     found = words(text)
     for word in found:
-        yield number("w", word), _WEIGHTS["w"]
-        if word[0] in "%#":
-            continue
+        yield from _of_word(word)
+    for first, second in pairwise(found):
+        yield _number("p", f"{first} {second}"), _WEIGHTS["p"]
+
+
+@lru_cache(maxsize=1 << 14)  # a bank's texts have a few hundred words, some thousands of times each
+def _of_word(word: str) -> tuple[tuple[int, float], ...]:
+    """(hash, weight) of a word and of the pieces of one that is no number."""
+    shown = [(_number("w", word), _WEIGHTS["w"])]
+    if word[0] not in "%#":
         padded = f" {word} "
         for length in _NGRAM:
             for start in range(len(padded) - length + 1):
-                yield number("c", padded[start : start + length]), _WEIGHTS["c"]
-    for first, second in pairwise(found):
-        yield number("p", f"{first} {second}"), _WEIGHTS["p"]
+                shown.append((_number("c", padded[start : start + length]), _WEIGHTS["c"]))
+    return tuple(shown)
+
+
+def _number(kind: str, thing: str) -> int:
+    return zlib.crc32(f"{kind}{thing}".encode())

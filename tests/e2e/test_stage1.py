@@ -29,7 +29,7 @@ CASES = {
 
 
 #: Run by every test run; the others by `make search-battery`.
-ALWAYS = {"softmax", "dynamic_quant"}
+ALWAYS = {"softmax"}
 
 
 @pytest.mark.slow
