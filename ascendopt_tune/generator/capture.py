@@ -15,6 +15,7 @@ import sympy
 
 from ..dsl.ir import DTYPES
 from .aten import RULES
+from .aten_elementwise import truncated
 from .build import GraphBuilder
 from .graph import Graph, Input, Node, NotGenerated, ordered
 
@@ -200,9 +201,11 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     name = str(node.target).split(".")[1] if "." in str(node.target) else str(node.target)
     if name == "_assert_tensor_metadata":  # what torch.export writes beside a conversion
         return None
+    if name == "_to_copy":
+        return _converted(node, made[node.args[0]], builder)
     rule = RULES.get(name)
     if rule is None:
-        raise NotGenerated(f"aten.{name} has no rule.", "Write the program in the tile language (docs/dsl.md).")
+        raise NotGenerated(f"aten.{name} has no rule.")
     builder.name = re.sub(r"_\d+$", "", node.name.lstrip("_")) or "value"
 
     def read(a: Any) -> Any:
@@ -213,6 +216,25 @@ def _call(node: Any, made: dict[Any, Any], builder: GraphBuilder) -> Any:
     args = [read(a) for a in node.args]
     named = {k: read(v) for k, v in node.kwargs.items() if k not in ("dtype", "device", "layout", "pin_memory")}
     return rule(builder, *args, **named)
+
+
+def _converted(node: Any, x: Any, builder: GraphBuilder) -> Any:
+    """A conversion. Everything is computed in float32: what narrows a module's own numbers is more than a name.
+
+    Raises:
+        NotGenerated: numbers of 32 bits go through 16, and the module goes on with them.
+    """
+    import torch
+
+    given, wanted = node.args[0].meta["val"].dtype, node.meta["val"].dtype
+    if given.is_floating_point and not wanted.is_floating_point and wanted is not torch.bool:
+        return truncated(builder, x)
+    ends = all(user.op == "output" for user in node.users)
+    takes = (n.meta["val"] for n in node.graph.nodes if n.op == "placeholder")
+    narrow = any(getattr(value, "dtype", None) in (torch.float16, torch.bfloat16) for value in takes)
+    if given is torch.float32 and wanted in (torch.float16, torch.bfloat16) and not ends and not narrow:
+        raise NotGenerated(f"rounding to {str(wanted).removeprefix('torch.')} in the middle of a module has no rule.")
+    return x
 
 
 def _typed(made: Any, node: Any) -> Any:

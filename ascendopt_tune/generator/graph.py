@@ -29,6 +29,9 @@ REDUCTIONS = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0
 class NotGenerated(AscendOptError):
     """No rule makes a program of this module; the text says which part of it."""
 
+    def __init__(self, message: str, hint: str = "Write the program in the tile language (docs/dsl.md).") -> None:
+        super().__init__(message, hint)
+
 
 @dataclass(frozen=True, eq=False)
 class Node:
