@@ -39,7 +39,7 @@ void point_over(Matrix& m, int32_t rows, int32_t columns, uint8_t* area, const c
     misuse(api, "the tensor in the Unified Buffer has fewer elements than the matrix");
 }
 
-// The tiling of a registered object is that of the cube core's program, and so are the kernel's own copies to L1, which
+// The tiling of a registered object is that of the cube core's program, and so are the kernel's own copies, which
 // run there (asc-devkit, KfcServer::InitObj); what the vector core has said of sizes holds beside it.
 void take_registered(MatmulSetup& s, const std::vector<MatmulSetup>& all) {
   if (s.registered < 0) return;
@@ -57,6 +57,7 @@ void take_registered(MatmulSetup& s, const std::vector<MatmulSetup>& all) {
   s.batches = r.batches;
   s.copy_a = r.copy_a;
   s.copy_b = r.copy_b;
+  s.copy_out = r.copy_out;
   if (s.own.whole) return;
   s.org_m = r.org_m;
   s.org_n = r.org_n;

@@ -293,6 +293,29 @@ Outgoing Multiplication::outgoing(bool in_sequence, uint64_t& offset) const {
   return o;
 }
 
+// What the kernel's function gets (asc-devkit, copy_cube_out_fixpipe.h, CopyOutImplCB): in tiles the matrix's rows are
+// counted as they are, where `o` has them by sixteens.
+void Multiplication::own_out(void* to, const uint8_t* from, const Outgoing& o, uint64_t offset,
+                             bool in_sequence) const {
+  if (m_.words != nullptr || m_.word != 0) unsupported(api_, "DataCopyOut with quantization");
+  const uint64_t size = dtype_size(m_.c.dtype);
+  MatmulBlockOut block{};
+  block.column_blocks = static_cast<uint16_t>(up(used_n(), 16) / 16);
+  block.burst_blocks = static_cast<uint16_t>(used_m() * 16 * 4 / 32);
+  block.stride = static_cast<uint32_t>(o.dst_stride / (o.rows ? size : 32));
+  if (o.rows) {
+    block.columns = static_cast<uint16_t>(used_n());
+  } else if (!in_sequence && m_.c.pitch == 0) {
+    block.stride = static_cast<uint32_t>(static_cast<uint64_t>(m_.org_m) * 16 * size / 32);
+    offset =
+        static_cast<uint64_t>(int64_t(m_.column) * cut_.base_n * m_.org_m + int64_t(m_.row) * cut_.base_m * 16) * size;
+  }
+  block.unit_flag = o.unit_flag != 0;
+  block.row = m_.row;
+  block.column = m_.column;
+  m_.copy_out(static_cast<uint8_t*>(to) + offset, from, m_.result_bytes, block, m_.user_tiling, m_.user_data);
+}
+
 void Multiplication::out(void* to, bool in_sequence, bool by_unit_flags) {
   require(m_.ready, "there is no block: Iterate has to come first");
   require(in_sequence || !m_.configuration.partial, "with isPartialOutput enSequentialWrite has to be true");
@@ -303,7 +326,10 @@ void Multiplication::out(void* to, bool in_sequence, bool by_unit_flags) {
   o.unit_flag = by_unit_flags ? 3 : 0;
   const uint8_t* from = m_.result + m_.buffer * m_.result_bytes;
   if (m_.atomic != 0) set_atomic(static_cast<AtomicOp>(m_.atomic), m_.c.dtype);
-  bring_out(static_cast<uint8_t*>(to) + offset, from, o, sum_type(), m_.c.dtype, api_);
+  if (m_.copy_out != nullptr)
+    own_out(to, from, o, offset, in_sequence);
+  else
+    bring_out(static_cast<uint8_t*>(to) + offset, from, o, sum_type(), m_.c.dtype, api_);
   if (m_.atomic != 0) set_atomic(AtomicOp::None, m_.c.dtype);
   set_free(Pipe::FIX, Pipe::M, flags_.results[m_.buffer]);
   m_.ready = false;

@@ -89,6 +89,7 @@ class Multiplication {
   void multiply_block(int32_t step, bool add, uint8_t* c, int unit_flag);
   void bring_words();
   Outgoing outgoing(bool in_sequence, uint64_t& offset) const;
+  void own_out(void* to, const uint8_t* from, const Outgoing& o, uint64_t offset, bool in_sequence) const;
 
   Matmul& m_;
   const MatmulCut& cut_;

@@ -44,13 +44,13 @@ class MatmulImpl {
   static_assert(!batched || matmul_inner::refused_batch<A_TYPE, B_TYPE, C_TYPE>(config) == nullptr,
                 "AscendC::Matmul: batches of this LayoutMode, type, position or configuration are not covered by the "
                 "virtual NPU, or do not exist (docs/cube.md lists them)");
-  static_assert(!batched || (std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_a1)>, std::nullptr_t> &&
-                             std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_b1)>, std::nullptr_t>),
-                "AscendC::MatmulCallBackFunc: CopyA1 and CopyB1 for batches are not covered by the virtual NPU");
+  static constexpr bool own_way_out = matmul_inner::own_copy_out<MM_CB::data_copy_out>() != nullptr;
+  static_assert(!batched ||
+                    (std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_a1)>, std::nullptr_t> &&
+                     std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_b1)>, std::nullptr_t> && !own_way_out),
+                "AscendC::MatmulCallBackFunc: own copies for batches are not covered by the virtual NPU");
   static_assert(matmul_inner::refused(config) == nullptr,
                 "AscendC::Matmul: a field of MatmulConfig is not covered by the virtual NPU (docs/cube.md lists them)");
-  static_assert(std::is_same_v<std::remove_cv_t<decltype(MM_CB::data_copy_out)>, std::nullptr_t>,
-                "AscendC::MatmulCallBackFunc: DataCopyOut is not covered by the virtual NPU");
 
  public:
   using AType = A_TYPE;
@@ -189,6 +189,7 @@ class MatmulImpl {
     static_assert(!batched, "AscendC::Matmul: matrices with a LayoutMode are multiplied by IterateBatch alone");
     static_assert(sync, "AscendC::Matmul::IterateAll: to local memory only with sync");
     static_assert(C_TYPE::pos != TPosition::TSCM, "AscendC::Matmul::IterateAll to TSCM is not covered");
+    static_assert(!own_way_out, "AscendC::MatmulCallBackFunc: DataCopyOut is for C in global memory");
     if (enAtomic != 0) vnpu::misuse("Matmul::IterateAll", "enAtomic is for global memory");
     state_.atomic = 0;
     vnpu::matmul_all_local(state_, ubCmatrix.pointer(), uint64_t(ubCmatrix.GetSize()) * sizeof(DstT),
@@ -203,6 +204,7 @@ class MatmulImpl {
   template <bool sync = true, bool doPad = false>
   ASCENDC_INLINE void GetTensorC(const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0, bool = false, uint32_t = 0,
                                  uint32_t = 0, uint32_t = 0, uint32_t = 0) {
+    static_assert(!own_way_out, "AscendC::MatmulCallBackFunc: DataCopyOut is for C in global memory");
     if (enAtomic != 0) vnpu::misuse("Matmul::GetTensorC", "enAtomic is for global memory");
     state_.atomic = 0;
     if constexpr (sync)
@@ -220,6 +222,7 @@ class MatmulImpl {
   }
   // A block of Iterate<false>, for which V doesn't wait but at WaitGetTensorC.
   ASCENDC_INLINE void AsyncGetTensorC(const LocalTensor<DstT>& c) {
+    static_assert(!own_way_out, "AscendC::MatmulCallBackFunc: DataCopyOut is for C in global memory");
     state_.atomic = 0;
     vnpu::matmul_take_local(state_, c.pointer(), false, "Matmul::AsyncGetTensorC");
   }
@@ -325,6 +328,7 @@ class MatmulImpl {
     describe(state_.bias, BIAS_TYPE::pos, BIAS_TYPE::format, vnpu::dtype_of<BiasT>(), false);
     state_.copy_a = matmul_inner::own_copy<MM_CB::copy_a1>();
     state_.copy_b = matmul_inner::own_copy<MM_CB::copy_b1>();
+    state_.copy_out = matmul_inner::own_copy_out<MM_CB::data_copy_out>();
     state_.cut = matmul_inner::cut_of(t);
     state_.batches = matmul_inner::batches_of(t);
     state_.batches.a.layout = matmul_inner::batches_of(A_TYPE::layout);

@@ -7,13 +7,36 @@
 
 namespace AscendC::matmul_api {
 
-// Functions of the kernel that bring blocks of A and B to L1 in place of Matmul's own.
-// Limit of MatmulCallBackFunc: CopyA1 and CopyB1; not DataCopyOut.
+// Functions of the kernel that bring blocks of A and B to L1, and of C from L0C, in place of Matmul's own.
+// Limit of MatmulCallBackFunc: not for batches; DataCopyOut without quantization.
 template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
 struct MatmulCallBackFunc {
   static constexpr auto data_copy_out = DataCopyOut;
   static constexpr auto copy_a1 = CopyA1;
   static constexpr auto copy_b1 = CopyB1;
+};
+
+// What a kernel's own DataCopyOut gets of a block, with the names of the AscendC reference (MatmulCallBackFunc).
+struct DataCopyOutParams {
+  DataCopyOutParams() = default;
+  DataCopyOutParams(uint16_t count, uint16_t len, uint16_t srcStrideIn, uint32_t dstStrideIn, uint16_t nSize,
+                    bool unitFlag, int curMPos, int curNPos)
+      : cBurstNum(count),
+        burstLen(len),
+        srcStride(srcStrideIn),
+        dstStride(dstStrideIn),
+        oriNSize(nSize),
+        enUnitFlag(unitFlag),
+        curM(curMPos),
+        curN(curNPos) {}
+  uint8_t quantMode = 0;
+  uint16_t cBurstNum = 0, burstLen = 0, srcStride = 0;
+  uint32_t dstStride = 0;
+  uint16_t oriNSize = 0;
+  bool enUnitFlag = false;
+  uint64_t quantScalar = 0;
+  int curM = 0, curN = 0;
+  uint64_t cbufWorkspaceAddr = 0;
 };
 
 struct MatrixOffset {
@@ -182,6 +205,24 @@ constexpr vnpu::MatmulCopyIn own_copy() {
     return nullptr;
   else
     return &OwnCopy<function>::call;
+}
+template <auto function>
+struct OwnCopyOut {
+  static void call(void* to, const void* from, uint64_t bytes, const vnpu::MatmulBlockOut& block, uint64_t tiling,
+                   uint64_t data) {
+    LocalTensor<int8_t> tensor;
+    tensor.Bind(static_cast<int8_t*>(const_cast<void*>(from)), static_cast<uint32_t>(bytes), TPosition::CO1, nullptr);
+    const DataCopyOutParams params(block.column_blocks, block.burst_blocks, 0, block.stride, block.columns,
+                                   block.unit_flag, block.row, block.column);
+    function(to, tensor, &params, tiling, data);
+  }
+};
+template <auto function>
+constexpr vnpu::MatmulCopyOut own_copy_out() {
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(function)>, std::nullptr_t>)
+    return nullptr;
+  else
+    return &OwnCopyOut<function>::call;
 }
 
 }  // namespace matmul_inner

@@ -74,6 +74,19 @@ struct MatmulConfiguration {
 using MatmulCopyIn = void (*)(void* to, uint64_t bytes, const void* from, int32_t row, int32_t column, int32_t rows,
                               int32_t columns, uint64_t tiling, uint64_t data);
 
+// A kernel's own way out of L0C for a block, whose sums have 4 bytes: blocks of 16 columns, blocks of 32 bytes of all
+// rows of these, and where the next ones lie (C in rows: elements from one row to the next; in tiles: blocks of 32
+// bytes).
+struct MatmulBlockOut {
+  uint16_t column_blocks, burst_blocks;
+  uint32_t stride;
+  uint16_t columns;  // 0 where C lies in tiles
+  bool unit_flag;
+  int32_t row, column;  // which block
+};
+using MatmulCopyOut = void (*)(void* to, const void* from, uint64_t bytes, const MatmulBlockOut& block, uint64_t tiling,
+                               uint64_t data);
+
 // Blocks of one operand that wait in L1. `outer` and `inner` say which: along m or n, and along k.
 struct MatmulPackets {
   static constexpr uint32_t kMost = 64;
@@ -105,6 +118,7 @@ struct MatmulSetup {
   uint64_t word = 0;            // of quantization, for all columns
   const void* words = nullptr;  // one for each column, in global memory
   MatmulCopyIn copy_a = nullptr, copy_b = nullptr;
+  MatmulCopyOut copy_out = nullptr;
   uint64_t user_tiling = 0, user_data = 0;
   uint8_t atomic = 0;         // how blocks meet what is there: AtomicOp
   void* workspace = nullptr;  // in global memory, for blocks that are computed ahead
