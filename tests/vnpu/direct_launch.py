@@ -22,7 +22,8 @@ from ascendopt_tune.sources.project import load_direct
 class Direct:
     """A kernel for direct launch: file, entry, block dim, inputs and outputs as ``name=dtype[shape]``, attributes.
 
-    ``domain``: as in op.toml, by the input's name; ``tolerance`` likewise.
+    ``domain``: as in op.toml, by the input's name; ``tolerance`` likewise. ``room``: names of inputs that the kernel
+    works in, whose values afterwards nobody asks for. ``include``: folders of headers, from the same root.
     """
 
     path: str
@@ -30,10 +31,12 @@ class Direct:
     block_dim: int
     inputs: str
     outputs: str
-    reference: Reference
+    reference: Reference | None
     attrs: dict[str, AttrValue] = field(default_factory=dict)
     domain: dict[str, Any] = field(default_factory=dict)
     tolerance: dict[str, Any] = field(default_factory=dict)
+    room: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
 
 
 def direct_case(kernel: Direct, root: Path) -> tuple[Operator, Case, Signature]:
@@ -49,11 +52,13 @@ def direct_case(kernel: Direct, root: Path) -> tuple[Operator, Case, Signature]:
     operator = load_direct(root / kernel.path, kernel.entry, kernel.block_dim)
     operator = dataclasses.replace(
         operator,
-        reference=lambda *x, **_: in_float64(kernel.reference)(*x),
-        settings={"domain": kernel.domain, "tolerance": kernel.tolerance},
+        reference=(lambda *x, **_: in_float64(formula)(*x)) if (formula := kernel.reference) is not None else None,
+        settings={"domain": kernel.domain, "tolerance": kernel.tolerance, "in_place": list(kernel.room)},
+        kernel_include_dirs=(*operator.kernel_include_dirs, *(root / folder for folder in kernel.include)),
     )
     signature = Signature(kernel.entry, inputs, outputs, has_tiling=False)
-    return operator, Case(input_specs, output_specs, tuple(sorted(kernel.attrs.items()))), signature
+    rooms = [spec for p, spec in zip(inputs, input_specs, strict=True) if p.name in kernel.room]
+    return operator, Case(input_specs, (*output_specs, *rooms), tuple(sorted(kernel.attrs.items()))), signature
 
 
 def run_kernel(kernel: Direct, evaluator: Evaluator, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Flags that cores keep in global memory (IBSet, IBWait, WaitPreBlock, NotifyNextBlock): values, order, time."""
+"""Flags that cores keep in global memory (IBSet, WaitPreBlock, GroupBarrier and their like): values, order, time."""
 
 from __future__ import annotations
 
@@ -155,3 +155,45 @@ def test_a_chain_takes_longer_with_every_core_and_about_as_long_for_each() -> No
 
 def test_a_barrier_of_stores_costs_time() -> None:
     assert duration("stores", 64 | 1 << 31, 1) > duration("stores", 64, 1) + 1
+
+
+def in_groups(cores: int, rounds: int, bits: int) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    """(tiles [round, core, element] afterwards, the report); the first ``cores // 3 + 1`` cores arrive."""
+    acl = device()
+    tiles = np.zeros((rounds, cores, COUNT), np.float32)
+    tiles[0] = np.arange(cores)[:, None] * 100
+    words = np.zeros(cores * 128 + 16, np.int32)
+    pointers = [acl.malloc(tiles.nbytes), acl.malloc(words.nbytes)]
+    try:
+        acl.memcpy_h2d(pointers[0], tiles)
+        acl.memcpy_h2d(pointers[1], words)
+        numbers = ctypes.c_uint32(rounds), ctypes.c_uint32(bits)
+        acl.launch(kernels().function("in_groups"), cores, [*pointers, *numbers])
+        acl.synchronize()
+        acl.memcpy_d2h(tiles, pointers[0])
+        return tiles, acl.report()
+    finally:
+        for pointer in pointers:
+            acl.free(pointer)
+
+
+@pytest.mark.parametrize(("cores", "rounds"), [(2, 1), (5, 3), (20, 4)])
+def test_a_group_waits_for_all_of_another(cores: int, rounds: int) -> None:
+    tiles, report = in_groups(cores, rounds, 1)
+    assert report["hazards"] == []
+    arrive = cores // 3 + 1
+    for r in range(rounds):
+        np.testing.assert_array_equal(tiles[r, :arrive, 0], np.arange(arrive) * 100 + r + 1)
+        np.testing.assert_array_equal(tiles[r, arrive:, 0], tiles[r, np.arange(cores - arrive) % arrive, 0])
+
+
+@pytest.mark.parametrize("bits", [0, 1 | 2, 1 | 4], ids=["no barrier", "arrives too early", "waits too late"])
+def test_racy_twins_of_groups(bits: int) -> None:
+    assert pipes(in_groups(5, 1, bits)[1]) == {frozenset(("MTE3", "MTE2"))}
+
+
+def test_a_group_that_is_not_complete() -> None:
+    with pytest.raises(DeviceError, match="GroupBarrier::Wait on core .*holds 1, it waits for 2"):
+        in_groups(5, 1, 1 | 8)
+    with pytest.raises(DeviceError, match=r"arriveIndex lies in \[0, arriveSizeIn - 1\]"):
+        in_groups(5, 1, 1 | 16)

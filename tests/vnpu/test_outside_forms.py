@@ -52,7 +52,7 @@ def test_what_nobody_has_placed_begins_at_byte_0() -> None:
 
 class DropCase(ctypes.Structure):
     _fields_ = [*((n, ctypes.c_uint32) for n in ("rows", "columns", "mask", "mode", "half_type", "work")),
-                ("keep", ctypes.c_float)]  # fmt: skip
+                ("keep", ctypes.c_float), ("prepared", ctypes.c_uint32)]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -73,6 +73,16 @@ def test_drop_out(dtype: type, columns: int, mask: int, mode: int, work: int) ->
     clean(launch("drop_out", [x, given], out, case, binary=kernels()))
     exact = np.where(kept, x.astype(np.float64) / 0.75, 0)
     np.testing.assert_allclose(out.astype(np.float64), exact, rtol=2e-3 if dtype is np.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("prepared", [1, 2], ids=["in a buffer", "behind all buffers"])
+def test_drop_out_whose_registers_the_kernel_sets(prepared: int) -> None:
+    rng = np.random.default_rng(prepared)
+    x, kept = rng.standard_normal((8, 256)).astype(np.float32), rng.random((8, 256)) < 0.6
+    out = np.zeros((8, 256), np.float32)
+    case = DropCase(8, 256, 32, 0, 0, 256, 0.75, prepared)
+    clean(launch("drop_out", [x, np.packbits(kept, axis=1, bitorder="little")], out, case, binary=kernels()))
+    np.testing.assert_allclose(out, np.where(kept, x.astype(np.float64) / 0.75, 0), rtol=1e-6)
 
 
 def test_drop_out_keeps_a_share() -> None:

@@ -21,7 +21,7 @@ Range VectorCall::range_of(const Operand& o, uint32_t repeats, uint32_t last) co
   if (o.blk_stride <= 1)  // the blocks of a repeat follow each other (or are one block, read again)
     return {addr, (o.blk_stride ? (blocks - 1) * kBlockBytes : 0) + tail, repeats,
             uint64_t(o.rep_stride) * kBlockBytes};
-  // Strided blocks: when repeats continue the same pattern it is one run of blocks, otherwise the whole span is taken.
+  // Strided blocks: when repeats continue the same pattern it is one run of blocks, otherwise the whole span.
   if (o.rep_stride == o.blk_stride * blocks || repeats == 1)
     return {addr, kBlockBytes, blocks * repeats, uint64_t(o.blk_stride) * kBlockBytes};
   return {addr, static_cast<uint32_t>((blocks - 1) * o.blk_stride * kBlockBytes + tail), repeats,
@@ -33,7 +33,24 @@ void VectorCall::access(const Range& r, bool write, const char* name, uint32_t a
   accesses_[n_accesses_++] = {r, write};
 }
 
+// Blocks that are apart in repeats that don't continue their pattern: what lies between them is another instruction's,
+// so that each of them has its own pieces, a piece a repeat.
+void VectorCall::cover(const Operand& o, uint32_t repeats, uint32_t last, bool write, const char* name,
+                       uint32_t align) {
+  const Range all = range_of(o, repeats, last);
+  const uint32_t per_block = kBlockBytes / dtype_size(o.dtype), blocks = (last + per_block - 1) / per_block;
+  const uint32_t left = kMostAccesses - n_accesses_, others = 10;  // whole repeats and a tail for each operand
+  if (o.blk_stride <= 1 || blocks <= 1 || all.bytes <= kBlockBytes || blocks + others > left)
+    return access(all, write, name, align);
+  core_.check_local(all, align, api_, pc_, name);
+  const uint32_t apart = o.blk_stride * kBlockBytes, tail = all.bytes - (blocks - 1) * apart;
+  for (uint32_t b = 0; b < blocks; b++)
+    accesses_[n_accesses_++] = {{all.addr + b * apart, b + 1 == blocks ? tail : kBlockBytes, repeats, all.stride},
+                                write};
+}
+
 void VectorCall::touch(const void* p, uint64_t bytes, bool write, const char* name, uint32_t align) {
+  beside_ = true;
   access({reinterpret_cast<uint64_t>(p), static_cast<uint32_t>(bytes), 1, 0}, write, name, align);
 }
 
@@ -61,12 +78,12 @@ uint32_t VectorCall::enabled_end() const {
 void VectorCall::operand(const Operand& o, bool write, const char* name, uint32_t align) {
   if (n_ == 0) resolve(o);
   operands_[n_++] = {o, write};
-  if (!count_) return access(range_of(o, repeat_, enabled_end()), write, name, align);
+  if (!count_) return cover(o, repeat_, enabled_end(), write, name, align);
   uint32_t size = dtype_size(o.dtype), full = count_ / per_repeat_, tail = count_ % per_repeat_;
   if (linear() || (o.blk_stride == 1 && o.rep_stride * kBlockBytes == per_repeat_ * size))
     return access({reinterpret_cast<uint64_t>(o.ptr), count_ * size, 1, 0}, write, name, align);
   // Counter mode: repeats keep their strides and the last one is cut off.
-  if (full) access(range_of(o, full, per_repeat_), write, name, align);
+  if (full) cover(o, full, per_repeat_, write, name, align);
   Operand rest = o;
   rest.ptr = static_cast<uint8_t*>(o.ptr) + uint64_t(full) * o.rep_stride * kBlockBytes;
   if (tail) access(range_of(rest, 1, tail), write, name, align);
@@ -131,7 +148,7 @@ void VectorCall::follow_unwritten() {
   const AccessSite site{Pipe::V, api_, pc_, false};
   const bool as_a_whole = !reads_unwritten() && (count_ || !has_holes());
   // Bytes beside the lanes are needed for every lane.
-  if (as_a_whole || n_ != n_accesses_) return u.instruction(site, accesses_, n_accesses_);
+  if (as_a_whole || beside_) return u.instruction(site, accesses_, n_accesses_);
   uint32_t widest = 1;
   for (uint32_t i = 0; i < n_; i++) widest = std::max(widest, dtype_size(operands_[i].operand.dtype));
   const uint32_t in_block = kBlockBytes / widest;

@@ -116,6 +116,7 @@ class VectorCall {
   // What the first `last` lanes of each of `repeats` repeats of `o` cover.
   Range range_of(const Operand& o, uint32_t repeats, uint32_t last) const;
   void access(const Range& range, bool write, const char* name, uint32_t align);
+  void cover(const Operand& o, uint32_t repeats, uint32_t last, bool write, const char* name, uint32_t align);
   BankOperand banks_of(const Operand& o) const;
   double conflicts(double cycles_per_repeat) const;
   // Sources and destinations may share memory only as the reference allows; throws KernelError.
@@ -133,13 +134,15 @@ class VectorCall {
   uint32_t count_ = 0, repeat_ = 0, per_repeat_ = 0;
   uint64_t mask_[2] = {0, 0};
   bool may_accumulate_ = false;
+  bool beside_ = false;  // bytes that are no lanes are touched
   Lanes lanes_;
   struct Declared {
     Operand operand;
     bool write;
   };
   Declared operands_[5];
-  Access accesses_[12];  // up to two an operand: whole repeats and the tail of counter mode
+  static constexpr uint32_t kMostAccesses = 40;
+  Access accesses_[kMostAccesses];  // an operand: whole repeats, by blocks where these are apart, and a tail
   uint32_t n_ = 0, n_accesses_ = 0;
 };
 

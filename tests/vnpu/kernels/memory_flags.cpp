@@ -1,4 +1,5 @@
-// Flags between cores in global memory: IBSet and IBWait, WaitPreBlock and NotifyNextBlock, DataSyncBarrier.
+// Flags between cores in global memory: IBSet and IBWait, WaitPreBlock and NotifyNextBlock, GroupBarrier,
+// DataSyncBarrier.
 #include "kernel_operator.h"
 
 using namespace AscendC;
@@ -94,5 +95,30 @@ extern "C" __global__ __aicore__ void stores(GM_ADDR x, GM_ADDR flags, uint32_t 
   for (uint32_t i = 0; i < (number & 0xffff); i++) {
     WriteGmByPassDCache<int32_t>(word + i, static_cast<int32_t>(i));
     if (number >> 31) DataSyncBarrier<MemDsbT::DDR>();
+  }
+}
+
+// The first cores arrive, round after round, and the others copy what one of them has stored in that round. A tile for
+// each core and round. bit 0: with the barrier; bit 1: arrives before the store; bit 2: waits behind the copy; bit 3:
+// core 0 doesn't arrive; bit 4: an index that the group doesn't have.
+extern "C" __global__ __aicore__ void in_groups(GM_ADDR x, GM_ADDR flags, uint32_t rounds, uint32_t bits) {
+  LocalTensor<float> a(TPosition::VECCALC, 0, kCount);
+  const uint32_t n = GetBlockNum(), arrive = n / 3 + 1, wait = n - arrive, me = GetBlockIdx();
+  GroupBarrier<PipeMode::MTE3_MODE> barrier(flags, arrive, wait);
+  if (barrier.GetWorkspaceLen() != (arrive > wait ? arrive : wait) * 512) return;
+  for (uint32_t r = 0; r < rounds; r++) {
+    GM_ADDR of_round = x + r * n * kCount * sizeof(float),
+            before = r == 0 ? of_round : of_round - n * kCount * sizeof(float);
+    const bool arrives = (bits & 1) && !((bits & 8) && me == 0), early = bits & 2, late = bits & 4;
+    if (me < arrive) {
+      if (arrives && early) barrier.Arrive(me);
+      change(a, tile(before, me), tile(of_round, me), 1.0f, 1.0f, 1);
+      if (arrives && !early) barrier.Arrive(me + (bits & 16));
+    } else {
+      if ((bits & 1) && !late) barrier.Wait(me - arrive);
+      change(a, tile(of_round, (me - arrive) % arrive), tile(of_round, me), 1.0f, 0.0f, 1);
+      if ((bits & 1) && late) barrier.Wait(me - arrive);
+    }
+    PipeBarrier<PIPE_ALL>();
   }
 }

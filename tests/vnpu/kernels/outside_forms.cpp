@@ -1,5 +1,5 @@
 // What kernels of people outside say in the words of CANN's compiler and inner headers: instructions, tensors that
-// nobody has placed, DropOut.
+// nobody has placed, DropOut, with its registers set by the kernel, too.
 #include "kernel_operator.h"
 using namespace AscendC;
 
@@ -98,12 +98,16 @@ extern "C" __global__ __vector__ void unplaced(GM_ADDR x, GM_ADDR y, uint32_t el
 struct DropCase {
   uint32_t rows, columns, mask, mode, half_type, work;
   float keep;
+  uint32_t prepared;
 };
 
 namespace {
 
 template <typename T, uint32_t mode>
 void drop(GM_ADDR x, GM_ADDR mask, GM_ADDR y, const DropCase& p) {
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> buffers;
+  pipe.InitBuffer(buffers, 160 * 1024);  // what an API takes by itself lies behind
   const uint32_t all = p.rows * p.columns;
   LocalTensor<T> in(TPosition::VECCALC, 0, all), out(TPosition::VECCALC, 65536, all);
   LocalTensor<uint8_t> kept(TPosition::VECCALC, 32768, p.rows * p.mask), work(TPosition::VECCALC, 131072, p.work);
@@ -115,7 +119,12 @@ void drop(GM_ADDR x, GM_ADDR mask, GM_ADDR y, const DropCase& p) {
   info.firstAxis = p.rows;
   info.srcLastAxis = p.columns;
   info.maskLastAxis = p.mask;
-  DropOut<T, false, mode>(out, in, kept, work, p.keep, info);
+  if (p.prepared != 0) {
+    p.prepared == 1 ? DropOutBitModeInit(work) : DropOutBitModeInit();
+    DropOut<T, true, mode>(out, in, kept, work, p.keep, info);
+  } else {
+    DropOut<T, false, mode>(out, in, kept, work, p.keep, info);
+  }
   SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
   WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
   DataCopy(global<T>(y), out, all);

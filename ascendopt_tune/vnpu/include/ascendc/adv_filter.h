@@ -82,6 +82,23 @@ constexpr uint32_t dropout_mode(uint32_t asked, const DropOutShapeInfo& info) {
 
 }  // namespace detail
 
+// Inner name: what DropOut with a mask of bits does to the registers before its first call, which kernels call
+// themselves where isInitBitMode says that it is done (asc-devkit, dropout_membase_impl.h).
+template <typename T>
+ASCENDC_INLINE void DropOutBitModeInit(const LocalTensor<T>& sharedTmpBuffer) {
+  ResetMask();
+  const LocalTensor<int16_t> zeros = sharedTmpBuffer.template ReinterpretCast<int16_t>();
+  Muls<int16_t, false>(zeros, zeros, int16_t(0), MASK_PLACEHOLDER, 1, UnaryRepeatParams());
+  PipeBarrier<PIPE_V>();
+  SetCmpMask<int16_t>(zeros);
+  PipeBarrier<PIPE_V>();
+}
+ASCENDC_INLINE void DropOutBitModeInit() {
+  LocalTensor<int16_t> rest;
+  PopStackBuffer<int16_t, TPosition::LCM>(rest);
+  DropOutBitModeInit(rest);
+}
+
 template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
 ASCENDC_INLINE void DropOut(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                             const LocalTensor<uint8_t>& maskLocal, const LocalTensor<uint8_t>& sharedTmpBuffer,

@@ -132,6 +132,73 @@ ASCENDC_INLINE void NotifyNextBlock(GlobalTensor<int32_t>& gmWorkspace, LocalTen
   vnpu::barrier_all();
 }
 
+enum class PipeMode : uint8_t { SCALAR_MODE = 0, MTE3_MODE = 1, MAX };
+
+// A group of vector cores that arrives, and one that waits for all of them, round after round. Each has a word in
+// global memory every 512 bytes that those of the other group count up, by ones at the end of the Unified Buffer; the
+// words of who waits for arrivals begin the workspace, those of the others lie 64 bytes behind (asc-devkit, dav_c220,
+// GroupBarrier).
+template <PipeMode pipeMode>
+class GroupBarrier {
+  static_assert(pipeMode == PipeMode::MTE3_MODE, "AscendC::GroupBarrier: only MTE3_MODE (AscendC reference)");
+
+ public:
+  ASCENDC_INLINE GroupBarrier(GM_ADDR groupWorkspace, uint32_t arriveSizeIn, uint32_t waitSizeIn)
+      : arrive_(arriveSizeIn), wait_(waitSizeIn) {
+    const uint32_t bytes = vnpu::local_bytes();
+    if (bytes == 0) return;
+    if (arrive_ == 0 || wait_ == 0 || arrive_ > kMost || wait_ > kMost)
+      vnpu::misuse("GroupBarrier", "arriveSizeIn and waitSizeIn are 1 to 50");
+    arrived_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(groupWorkspace));
+    waited_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(groupWorkspace + 64));
+    ones_ = LocalTensor<int32_t>(TPosition::VECOUT, bytes - kMost * 32, kMost * 8);
+    for (uint32_t i = 0; i < kMost; i++) ones_.SetValue(i * 8, 1);
+  }
+  ASCENDC_INLINE void Arrive(uint32_t arriveIndex) {
+    if (vnpu::local_bytes() == 0) return;
+    if (arriveIndex >= arrive_) vnpu::misuse("GroupBarrier::Arrive", "arriveIndex lies in [0, arriveSizeIn - 1]");
+    if (round_ > 1) await(waited_, arriveIndex, (round_ - 1) * wait_, wait_, "GroupBarrier::Arrive");
+    count_up(arrived_, wait_, "GroupBarrier::Arrive");
+    round_++;
+    has_arrived_ = true;
+  }
+  ASCENDC_INLINE void Wait(uint32_t waitIndex) {
+    if (vnpu::local_bytes() == 0) return;
+    if (waitIndex >= wait_) vnpu::misuse("GroupBarrier::Wait", "waitIndex lies in [0, waitSizeIn - 1]");
+    await(arrived_, waitIndex, (has_arrived_ ? round_ - 1 : round_) * arrive_, arrive_, "GroupBarrier::Wait");
+    count_up(waited_, arrive_, "GroupBarrier::Wait");
+    if (!has_arrived_) round_++;
+    has_arrived_ = false;
+  }
+  ASCENDC_INLINE uint64_t GetWorkspaceLen() { return uint64_t(arrive_ > wait_ ? arrive_ : wait_) * kApart * 4; }
+
+ private:
+  static constexpr uint32_t kMost = 50, kApart = 128;  // cores; words
+
+  // `others`: how many count a word up.
+  ASCENDC_INLINE void await(const GlobalTensor<int32_t>& words, uint32_t index, uint32_t value, uint32_t others,
+                            const char* api) {
+    vnpu::MemoryFlags until;
+    until.set = 1;
+    until.value = static_cast<int32_t>(value);
+    const GlobalTensor<int32_t> own = words[index * kApart];
+    for (uint32_t i = 0; i < others; i++) vnpu::memory_wait(own.pointer(), until, api);
+  }
+  ASCENDC_INLINE void count_up(const GlobalTensor<int32_t>& words, uint32_t readers, const char* api) {
+    const uint32_t all = arrive_ > wait_ ? arrive_ : wait_;
+    detail::hand_over<vnpu::Pipe::S, vnpu::Pipe::MTE3>();
+    SetAtomicAdd<int32_t>();
+    DataCopy(words, ones_, DataCopyParams(static_cast<uint16_t>(all), 1, 0, kApart / 8 - 1));
+    SetAtomicNone();
+    for (uint32_t i = 0; i < readers; i++) vnpu::memory_raise(words[i * kApart].pointer(), 0, api);
+  }
+
+  uint32_t arrive_, wait_, round_ = 1;
+  bool has_arrived_ = false;
+  GlobalTensor<int32_t> arrived_, waited_;
+  LocalTensor<int32_t> ones_;
+};
+
 // Which memory the scalar unit waits for.
 enum class MemDsbT : uint8_t { ALL = 0, DDR, UB, SEQ };
 
