@@ -227,15 +227,32 @@ def _namespaces_of_declarations(texts: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for text in texts:
         declared = re.search(r"^\s*ASCENDC_TPL_ARGS_DECL\b", text, re.MULTILINE)
-        scopes: list[str] = []
-        for opens in _SCOPE.finditer(text, 0, declared.start() if declared else 0):
-            if opens[0] == "}":
-                scopes = scopes[:-1]
-            else:
-                scopes.append(opens["name"] or "")
-        if declared and any(scopes):
-            found[f"using namespace {'::'.join(filter(None, scopes))};"] = None
+        if declared and (scope := _namespace_at(text, declared.start())):
+            found[f"using namespace {scope};"] = None
     return list(found)
+
+
+def _namespace_at(text: str, place: int) -> str:
+    """``a::b``, the namespaces that are open there; empty where none is."""
+    scopes: list[str] = []
+    for opens in _SCOPE.finditer(text, 0, place):
+        if opens[0] == "}":
+            scopes = scopes[:-1]
+        else:
+            scopes.append(opens["name"] or "")
+    return "::".join(filter(None, scopes))
+
+
+def _called_in_its_namespace(operator: Operator, text: str, entry: str) -> str:
+    """A function of C's that calls a template for direct launch with its arguments, where the names of its parameters'
+    types are known."""
+    assert operator.direct is not None
+    parameters = ", ".join(f"{kind} {name}" for name, kind in operator.direct.parameters)
+    call = f"{operator.entry}({', '.join(name for name, _ in operator.direct.parameters)});"
+    function = f'extern "C" __global__ __aicore__ void {entry}({parameters}) {{ {call} }}\n'
+    kernel = re.search(rf"\bvoid\s+{re.escape(operator.entry.partition('<')[0])}\s*\(", text)
+    scope = _namespace_at(text, kernel.start()) if kernel else ""
+    return f"namespace {scope} {{\n{function}}}\n" if scope else function
 
 
 def _template_value(kind: str, value: str) -> str:
@@ -308,9 +325,7 @@ def kernel_unit(
         entry = operator.entry
         if "<" in entry:  # what is launched is a function that calls the template with its arguments
             entry = "aot_" + re.sub(r"\W+", "_", entry).strip("_")
-            parameters = ", ".join(f"{kind} {name}" for name, kind in operator.direct.parameters)
-            call = f"{operator.entry}({', '.join(name for name, _ in operator.direct.parameters)});"
-            lines.append(f'extern "C" __global__ __aicore__ void {entry}({parameters}) {{ {call} }}\n')
+            lines.append(_called_in_its_namespace(operator, files[operator.kernel_main], entry))
         return KernelUnit("\n".join(lines), f"{operator.name}.cpp", tuple(options), entry)
     key = tiling.tiling_key if tiling is not None else 0
     entry = f"{operator.entry}_{key}_tilingkey"

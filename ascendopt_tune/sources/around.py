@@ -17,6 +17,7 @@ from .cmake_lists import BuildRules, bodies_of, repository, shared_include_dirs
 from .texts import HEADERS, INCLUDE, KERNEL_SOURCES, SOURCES, TILING, is_foreign, read
 
 _ANY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_DEFINITION = re.compile(r"_def(?:_|$)")  # pp_matmul_default isn't one
 _OPERATOR = re.compile(r"\bOP_ADD\(\s*(\w+)")
 _OWN = ("op_kernel", "op_host")
 _TILING_DATA = re.compile(r"\bBEGIN_TILING_DATA_DEF\b")
@@ -310,7 +311,7 @@ def dependency_sources(folders: Sequence[Path]) -> tuple[tuple[Path, ...], tuple
     for folder in folders:
         for file in sorted((folder / "op_host").rglob("*.cpp")):
             inside = file.relative_to(folder)
-            other = "_def" in file.stem or "infershape" in file.stem  # what the other operator is
+            other = _DEFINITION.search(file.stem) or "infershape" in file.stem  # what the other operator is
             if not other and not is_elsewhere(inside) and not is_foreign(inside, read(file)):
                 (tilings if "_tiling" in file.stem else library).append(file)
     return tuple(tilings), tuple(library)

@@ -121,6 +121,16 @@ def test_an_operator_may_say_elsewhere_what_it_depends_on(tmp_path: Path) -> Non
     assert "shared/row_utils_tiling.cpp" in load_project(root).host_sources
 
 
+def test_a_source_that_is_called_default_is_no_definition(tmp_path: Path) -> None:
+    root = write_repository(tmp_path)
+    folder = tmp_path / "math" / "row_utils" / "op_host"
+    for name in ("rows_default", "row_utils_def", "row_utils_def_910b"):
+        (folder / f"{name}.cpp").write_text("namespace optiling { int DefaultRows() { return 1; } }\n")
+    names = [source.name for source in load_project(root).library_sources]
+    assert "rows_default.cpp" in names
+    assert not any("_def" in name and name != "rows_default.cpp" for name in names)
+
+
 def test_what_another_operator_takes_of_the_repositorys_library_is_built_too(tmp_path: Path) -> None:
     root = write_repository(tmp_path)
     files = {
