@@ -545,4 +545,9 @@ EXAMPLES = (
     ),
     Example("cache-hint", r"\(__gm__ T\*\)x\);\s*yGm", {"op_kernel/kernel.cpp": _HINTED}),
     Example("ping-pong", r"PingPong<2, 2, 0>", {"op_kernel/kernel.cpp": _HALVES}),
+    Example(
+        "unqueued-tensors",
+        r"workBuf\.AllocTensor",
+        _computing("LocalTensor<T> w = workBuf.Get<T>();", "Exp(w, xLocal, n);", "Abs(yLocal, w, n);"),
+    ),
 )

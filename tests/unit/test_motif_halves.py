@@ -57,6 +57,69 @@ def test_a_flag_that_the_next_turn_waits_for_goes_with_its_condition() -> None:
     assert "PingPong<1, 1, 1> pingPong;" in text
 
 
+def test_the_first_flag_in_front_of_the_turns_goes_with_the_last_one_behind_them() -> None:
+    (text,) = _found(form="terms_of_a_tile").values()
+    assert "(takenId)" not in text
+    assert "PingPong<1, 0, 0> pingPong;" in text
+    assert text.index("Begin();") < text.index("for (uint32_t k") < text.index("this->pingPong.End();")
+
+
+_AGAIN = "  void Again() { SetFlag<HardEvent::V_MTE2>(takenId); }\n"
+_FIRST = "    SetFlag<HardEvent::V_MTE2>(takenId);\n    for"
+_LAST = "    WaitFlag<HardEvent::V_MTE2>(takenId);\n    SetFlag<HardEvent::V_MTE3>"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [(_FIRST, f"    Again();\n{_FIRST}"), (" private:", f"{_AGAIN} private:")],
+        [(_FIRST, "    for"), (_LAST, f"    SetFlag<HardEvent::V_MTE2>(takenId);\n{_LAST}")],  # set behind them
+        [(_FIRST, "    if (more) { SetFlag<HardEvent::V_MTE2>(takenId); }\n    for")],
+    ],
+)
+def test_flags_around_the_turns_stay_where_they_say_more(changes: list[tuple[str, str]]) -> None:
+    assert not _found(*changes, form="terms_of_a_tile")
+
+
+def test_tensors_that_are_taken_from_queues_once_and_kept_are_buffers_by_hand() -> None:
+    found = _found(form="kept_tensors")
+    assert list(found) == ["Process/loaded/kept", "Process/halves/kept"]
+    text = found["Process/halves/kept"]
+    assert "TBuf<TPosition::VECCALC> wQueue;" in text
+    assert "pipe->InitBuffer(wQueue, 2 * ((TILE * sizeof(float) + 31) / 32 * 32));" in text
+    assert "this->w_ = this->pingPong.template Half<float>(wQueue);" in text
+    assert "FreeTensor" not in text
+    only = _found(("    w_ = wQueue.AllocTensor<float>();", "    w_ = wQueue.DeQue<float>();"), form="kept_tensors")
+    assert not only  # nothing but the flag keeps that tensor's turns apart
+
+
+_CHOICE = """    if constexpr (WIDE) {
+      DataCopy(w_, wGm[at], TILE);
+    } else {
+      DataCopy(x_, xGm[at], TILE);
+      DataCopy(w_, wGm[at], TILE);
+    }
+    Wait<HardEvent::MTE2_V>();
+    if constexpr (%s) {
+      Exp(x_, w_, TILE);
+    }"""
+_LOADS = """    DataCopy(x_, xGm[at], TILE);
+    DataCopy(w_, wGm[at], TILE);
+    Wait<HardEvent::MTE2_V>();"""
+
+
+def test_what_either_side_of_a_choice_of_types_writes_is_written() -> None:
+    assert "Process/halves" in _found((_LOADS, _CHOICE % "WIDE"))
+    assert not _found((_LOADS, _CHOICE % "NARROW"))  # a turn may read what the last one left there
+
+
+def test_a_half_is_taken_for_the_types_that_the_buffer_is_made_for() -> None:
+    made = "    x_ = xBuf.Get<float>();"
+    found = _found((made, f"    if constexpr (WIDE) {{\n  {made}\n    }}"))
+    line = "if constexpr (WIDE) { this->x_ = this->pingPong.template Half<float>(xBuf); }"
+    assert all(line in text for text in found.values())
+
+
 def test_the_tiling_program_is_told_of_less_room_by_the_number_of_buffers() -> None:
     tiling = "void f() { platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, ubSize); }"
     program = KernelProgram({_PATH: (_FORMS / "tiles_by_hand.cpp").read_text()}, {"tiling.cpp": tiling})

@@ -14,6 +14,7 @@ from .buffers.rows_per_turn import ROWS_PER_TURN
 from .buffers.shared_buffers import SHARED_BUFFERS
 from .buffers.stored_together import STORED_TOGETHER
 from .buffers.unneeded_buffers import UNNEEDED_BUFFERS
+from .buffers.unqueued import UNQUEUED
 from .copies.caching import CACHE_HINT
 from .copies.copied_elements import COPIED_ELEMENTS
 from .copies.copies import COPY_WITHOUT_PAD, STRIDED_COPY
@@ -83,6 +84,7 @@ MOTIFS: tuple[Motif, ...] = (
     RINGS_FOR_QUEUES,
     SHARED_BUFFERS,
     UNNEEDED_BUFFERS,
+    UNQUEUED,
     UNIT_FLAG,
     SCALAR_LOOP,
     COPIED_ELEMENTS,

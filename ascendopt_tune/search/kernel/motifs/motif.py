@@ -8,7 +8,8 @@ and the rewrites come in a fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ....sources.cpp import Edit, apply_edits, breaks_syntax
@@ -124,3 +125,17 @@ class Motif:
 def _lines(kernel: KernelProgram, places: Iterable[Place]) -> set[Place]:
     """The lines, numbered from 0, that places are in."""
     return {(path, kernel.program.files[path].data.count(b"\n", 0, byte)) for path, byte in places}
+
+
+def whole_lines(kernel: KernelProgram, files: Mapping[str, str]) -> tuple[Edit, ...]:
+    """The edits by which the kernel becomes those files, in whole lines."""
+    edits: list[Edit] = []
+    for path, text in files.items():
+        before, after = kernel.files[path].splitlines(True), text.splitlines(True)
+        starts = [0]
+        for line in before:
+            starts.append(starts[-1] + len(line.encode()))
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag != "equal":
+                edits.append(Edit(path, starts[a], starts[b], "".join(after[c:d])))
+    return tuple(edits)

@@ -35,6 +35,7 @@ _IGNORED = ("GetPhyAddr", "SetSize", "SetGlobalBuffer", "InitBuffer", "SetShapeI
 _LENGTHS = ("GetSize", "GetBufLen")
 _MEETS = ("SyncAll", "IBSet", "IBWait", "CrossCoreSetFlag", "CrossCoreWaitFlag")
 _FLAGS = ("SetFlag", "WaitFlag", "set_flag", "wait_flag")
+_COPIES = COPY | {"DataCopyPadGm2UBImpl", "DataCopyPadUB2GMImpl"}  # the API's own copies, of addresses
 _DEPTH, _CHOICE, _MOST = 6, 4, 2000  # calls that are followed; functions that one may be of; steps of one trace
 
 Env = dict[str, frozenset[str]]
@@ -188,6 +189,7 @@ class Trace:
     handed: set[str] = field(default_factory=set)
     _ready: set[str] = field(default_factory=set)
     _if: dict[str, set[str]] = field(default_factory=dict)
+    _unless: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self, f: Function, nodes: list[Node], env: Env | None = None) -> Trace:
         self._nodes(f, nodes, dict(env or {}), (), 0)
@@ -223,14 +225,16 @@ class Trace:
         before = set(self._ready)
         self._ready |= self._if.get(text, set())
         self._nodes(f, [first] if first is not None else [], env, loops, depth)
-        one, self._ready = self._ready, set(before)
+        one, self._ready = self._ready, before | (self._unless.get(text, set()) if at_compile_time else set())
         self._nodes(f, [other] if other is not None else [], env, loops, depth)
         chain = other is not None or (at_compile_time and node.parent is not None and node.parent.type == "else_clause")
         if chain and other is None:
             self._ready = one
-        else:
-            self._if.setdefault(text, set()).update(one - before)
-            self._ready &= one
+            return
+        self._if.setdefault(text, set()).update(one - before)
+        if at_compile_time and other is not None:
+            self._unless.setdefault(text, set()).update(self._ready - before)
+        self._ready &= one
 
     def _statement(self, f: Function, node: Node, env: Env, loops: tuple[tuple[str, int], ...], depth: int) -> None:
         kernel = self.buffers.kernel
@@ -261,7 +265,7 @@ class Trace:
             if call.node.parent == at:
                 self._add(TracedStep("flag", f, at, frozenset(), frozenset(), loops, call))
             return
-        own = self._own(f, call) if call.name not in COPY else []
+        own = self._own(f, call) if call.name not in _COPIES else []
         if own:
             if depth == _DEPTH:
                 raise UnclearTrace
@@ -312,11 +316,11 @@ class Trace:
         if call.name in _MEETS or (call.name in _LENGTHS and everything):
             raise UnclearTrace
         if not everything:
-            if call.name in COPY:
+            if call.name in _COPIES:
                 raise UnclearTrace
             return
         kind, written = "vector", frozenset[str]()
-        if call.name in COPY and len(call.args) > 1:
+        if call.name in _COPIES and len(call.args) > 1:
             kind, written, everything = self._copy(call, env)
         elif call.name in ("GetValue", "SetValue"):
             kind = "get" if call.name == "GetValue" else "set"

@@ -164,7 +164,14 @@ class Halves:
             return False
         if any(n.type in _LEAVES for loop in (turn.outer, turn.inner) for n in walk(loop)):
             return False
-        return self._free_flags() and self._read_elsewhere() == set()
+        return self._loads_are_ordered() and self._free_flags() and self._read_elsewhere() == set()
+
+    def _loads_are_ordered(self) -> bool:
+        """Is what a turn loads besides put into its queue? Else the flags that go may be what keeps its turns apart."""
+        loaded = {u.removeprefix("queue:") for s in self.turn.steps("load") for u in s.units if u.startswith("queue:")}
+        calls = (c for f in self.all.functions for c in self.kernel.calls_of(f) if c.name == "EnQue")
+        queued = {_last(a) for c in calls for a in c.args}
+        return loaded <= queued
 
     def _texts(self) -> str:
         """The functions that a turn runs, and the classes that may have the object."""
@@ -293,7 +300,8 @@ class Halves:
         return True
 
     def _across(self, alone: Sequence[tuple[int, TracedStep, str]]) -> Iterator[Edit]:
-        """Flags that a turn sets and the next one waits for, each of them in one place."""
+        """Flags that a turn sets and the next one waits for, each of them in one place; and the first one, set in
+        front of the turns, with the last one, waited for behind them."""
         for i, s, event in alone:
             if event not in _EVENTS or s.call.name not in ("WaitFlag", "wait_flag"):
                 continue
@@ -303,10 +311,29 @@ class Halves:
                 for c in self.kernel.calls
                 if c.args and c.name in ("SetFlag", "WaitFlag", "set_flag", "wait_flag")
                 and _event(c) == event and c.args[-1] == s.call.args[-1]
+                and self.kernel.class_of(c.function) in self.all.kin | {""}
             ]  # fmt: skip
-            if len(mine) == len(others) == 2 and mine[1][0] > i and mine[1][1].call.name in ("SetFlag", "set_flag"):
+            if len(mine) != 2 or mine[1][0] <= i or mine[1][1].call.name not in ("SetFlag", "set_flag"):
+                continue
+            inside = {(t.call.path, t.call.node.start_byte) for _, t in mine}
+            around = [c for c in others if (c.path, c.node.start_byte) not in inside]
+            if not around or self._first_and_last(around, event):
                 for _, t in mine:
                     yield self.kernel.delete(t.function.path, _whole(t.statement))
+                yield from (self.kernel.delete(c.path, c.statement) for c in around if c.statement is not None)
+
+    def _first_and_last(self, around: Sequence[ApiCall], event: str) -> bool:
+        """Are flags set once in front of the turns and waited for once behind them, and is that done by ours?"""
+        if len(around) != 2 or not self._numbers()[_EVENTS.index(event)]:
+            return False
+        one, two = sorted(around, key=lambda c: c.node.start_byte)
+        outer = self.turn.outer
+        beside = all(
+            c.path == self.turn.f.path and c.statement is not None and c.statement.parent == outer.parent
+            for c in (one, two)
+        )
+        named = one.name.lower().startswith("set") and two.name.lower().startswith("wait")
+        return beside and named and one.node.end_byte <= outer.start_byte and two.node.start_byte >= outer.end_byte
 
     def _made(self) -> list[Edit] | None:
         """Each halved buffer twice as long; None where one is made otherwise."""
@@ -360,7 +387,20 @@ class Halves:
             c = self.kernel.call_at(m.function, n) if n.type == "call_expression" else None
             if c is not None and c.name in ("Get", "GetWithOffset") and _last(c.receiver) in self.halved:
                 text = text.replace(self.kernel.text(path, c.node), self._half(c))
-        return f"{'' if local else 'this->'}{m.name} = {text};"
+        line = f"{'' if local else 'this->'}{m.name} = {text};"
+        condition = self._compiled_for(m)
+        return f"if constexpr {condition} {{ {line} }}" if condition else line
+
+    def _compiled_for(self, m: MadeTensor) -> str:
+        """The condition of the template under which a tensor is made; empty where it always is."""
+        block = m.statement.parent
+        choice = block.parent if block is not None and block.type == "compound_statement" else block
+        if choice is None or choice.type != "if_statement" or block != choice.child_by_field_name("consequence"):
+            return ""
+        condition = choice.child_by_field_name("condition")
+        text = self.kernel.text(m.function.path, choice)
+        fits = condition is not None and re.match(r"if\s+constexpr\b", text) is not None
+        return self.kernel.text(m.function.path, condition) if fits and condition is not None else ""
 
     def _local_words(self, m: MadeTensor) -> set[str]:
         """What the function that makes a tensor has of its own: no other function knows it."""
@@ -376,6 +416,15 @@ class Halves:
         given = any("LocalTensor" in self.kernel.text(g.path, n) for n in _parameters(g))
         return given and (where(g) == where(self.turn.f) or bool(self.turn.trace.handed & self.halved))
 
+    def _numbers(self) -> tuple[int, int, int]:
+        """How far each of the events is waited for, in the order of ``_EVENTS``."""
+        vector = _of(self.turn.steps("vector", "get"))
+        return (
+            1 if self.loaded & vector else 0,
+            (2 if self.only_loaded else 1) if self.stored & vector else 0,
+            1 if self.halved & self.stored & self.loaded else 0,
+        )
+
     def _holder(self) -> list[Edit] | None:
         """The object as a member of the class that all functions which ask for it are of, or derive from."""
         functions = [self.turn.f, self.turn.g, *(f for f, _, b, _ in self.turn.trace.got if b in self.halved)]
@@ -389,13 +438,7 @@ class Halves:
         body = node.child_by_field_name("body")
         if body is None or _NAME in self.kernel.text(path, node):
             return None
-        loaded_and_stored = self.halved & self.stored & self.loaded
-        vector = _of(self.turn.steps("vector", "get"))
-        numbers = (
-            1 if self.loaded & vector else 0,
-            (2 if self.only_loaded else 1) if (self.stored & vector) else 0,
-            1 if loaded_and_stored else 0,
-        )
+        numbers, vector = self._numbers(), _of(self.turn.steps("vector", "get"))
         if self.only_loaded and self.stored & self.loaded & vector and not self.stored - self.loaded:
             return None
         kind = f"{PING_PONG}<{', '.join(map(str, numbers))}>"

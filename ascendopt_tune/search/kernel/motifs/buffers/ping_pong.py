@@ -17,17 +17,18 @@ for the copy out before it. With two halves of each buffer a turn waits for the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from .....sources.cpp import Edit, Function, walk
+from .....sources.cpp import Edit, Function, apply_edits, walk
 from ...reading.classes import numbered
 from ...reading.kernel_program import LOOPS, KernelProgram, flat
 from ...reading.traced import Buffers, Trace, UnclearTrace
-from ..motif import Change, Motif
+from ..motif import Change, Motif, whole_lines
 from ..waiting.flags import pairs
 from .halves import FLAG, PING_PONG, Flags, Halves, Loop, Turn
+from .unqueued import kept_as_buffers
 
 _HINT = re.compile(r"\bTBuf\b")
 _GIVEN_UB = re.compile(r"CoreMemType::UB\s*,\s*([\w.>-]+)\s*\)\s*;")
@@ -154,8 +155,22 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
                 kind = f"{PING_PONG}<{', '.join(n.replace('2', '1') for n in m.groups())}>"
                 edit = Edit(path, at, at + len(m[0]), kind)
                 yield Change(f"flags/{m[0]}", "a turn waits for the last but one", (edit,))
-    if _HINT.search(text) and FLAG.search(text):
-        yield from _Finder(kernel).found()
+    if not FLAG.search(text):
+        return
+    known = set[str]()
+    for change in _Finder(kernel).found() if _HINT.search(text) else ():
+        known.add(change.site)
+        yield change
+    yield from _of_kept_tensors(kernel, known)
+
+
+def _of_kept_tensors(kernel: KernelProgram, known: Collection[str]) -> Iterator[Change]:
+    """What there is besides where a tensor of a queue is taken once and kept, as a buffer by hand would be."""
+    plain = kept_as_buffers(kernel)
+    for change in _Finder(plain).found() if plain is not None else ():
+        if plain is not None and change.site not in known:
+            whole = apply_edits(plain.files, change.edits)
+            yield Change(f"{change.site}/kept", change.change, whole_lines(kernel, whole), change.tiling_edits)
 
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:

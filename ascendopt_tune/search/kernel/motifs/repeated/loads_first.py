@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from ...reading.affine import resolved
 from ...reading.api import COPY
 from ...reading.counted import counted_loops
 from ...reading.kernel_program import CLASSES, ApiCall, KernelProgram
-from ..motif import Change
+from ..motif import Change, whole_lines
 from .asked_ahead import changes
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -72,7 +71,9 @@ def loads_first(kernel: KernelProgram, fetchers: Collection[str], single: Collec
             if change.site in known:
                 continue
             whole = apply_edits(files, change.edits)
-            yield Change(f"{change.site}/{f.name}", f"{change.change}; {f.name} loads first", _lines(kernel, whole))
+            yield Change(
+                f"{change.site}/{f.name}", f"{change.change}; {f.name} loads first", whole_lines(kernel, whole)
+            )
 
 
 def _into_one(kernel: KernelProgram, f: Function) -> bool:
@@ -217,18 +218,4 @@ def _at_callers(kernel: KernelProgram, apart: _Apart) -> tuple[Edit, ...]:
         if any(p in _WORD.findall(a) for p in names for q, a in names.items() if p != q):
             return ()
         edits.append(kernel.before(call.path, s, " ".join(resolved(t, names) for t in apart.loads)))
-    return tuple(edits)
-
-
-def _lines(kernel: KernelProgram, files: dict[str, str]) -> tuple[Edit, ...]:
-    """The edits by which the kernel becomes those files, in whole lines."""
-    edits: list[Edit] = []
-    for path, text in files.items():
-        before, after = kernel.files[path].splitlines(True), text.splitlines(True)
-        starts = [0]
-        for line in before:
-            starts.append(starts[-1] + len(line.encode()))
-        for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-            if tag != "equal":
-                edits.append(Edit(path, starts[a], starts[b], "".join(after[c:d])))
     return tuple(edits)
