@@ -10,7 +10,7 @@ from motif_rewrites import after
 from ascendopt_tune.search.kernel.motifs import find
 from ascendopt_tune.search.kernel.reading.kernel_program import KernelProgram
 
-_TEXT = (Path(__file__).parents[1] / "vnpu" / "motif_forms_unqueued" / "scratch_queues.cpp").read_text()
+_TEXT = (Path(__file__).parents[1] / "vnpu" / "motif_forms_seventh" / "scratch_queues.cpp").read_text()
 _SITES = {"all", "ScratchQueues/powers", "ScratchQueues/sums", "ScratchQueues/weights"}
 
 
@@ -41,6 +41,17 @@ def test_several_buffers_are_one_where_the_compiler_synchronizes_or_one_is_ever_
     assert "ScratchQueues/powers" in _found(two, auto_sync=True)
     assert "ScratchQueues/powers" not in _found(two)
     assert "InitBuffer(weights, LENGTH" in _found(("InitBuffer(weights, 1,", "InitBuffer(weights, 2,"))["all"]
+
+
+_BACK = "    powers.FreeTensor(power);"
+_MORE = "    LocalTensor<float> more = powers.AllocTensor<float>();\n    Abs(more, sum, LENGTH);\n"
+
+
+def test_a_function_may_take_one_after_the_other() -> None:
+    again = f"{_BACK}\n{_MORE}    powers.FreeTensor(more);"
+    text = _found((_BACK, again))["ScratchQueues/powers"]
+    assert "LocalTensor<float> more = powers.Get<float>();" in text
+    assert "ScratchQueues/powers" not in _found((_BACK, f"{_MORE}{_BACK}\n    powers.FreeTensor(more);"))  # two at once
 
 
 _KEPT = "    weight = weights.AllocTensor<float>();"

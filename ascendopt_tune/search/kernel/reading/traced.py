@@ -313,7 +313,9 @@ class Trace:
         units = [self.buffers.units(a, env) for a in call.args]
         receiver = self.buffers.units(call.receiver, env)
         everything = frozenset(u for each in (*units, receiver) for u in each)
-        if call.name in _MEETS or (call.name in _LENGTHS and everything):
+        if call.name in _MEETS or (
+            call.name in _LENGTHS and any(buffer_of(u) in self.buffers.names for u in everything)
+        ):
             raise UnclearTrace
         if not everything:
             if call.name in _COPIES:

@@ -132,15 +132,23 @@ def _is_scratch(
     if not kernel.auto_sync and any(c.args[1] not in ones for c in made):
         return False
     functions = {where(c.function): c.function for c in (*taken, *given)}
-    if len(functions) != len(taken) or len(given) != len(taken):
-        return False
-    for one in taken:
-        f, name = one.function, _variable(kernel, one)
-        back = [c for c in given if where(c.function) == where(f) and c.args == (name,)]
-        block = siblings(_statement(one.node))
-        if len(back) != 1 or _statement(back[0].node) not in block or back[0].node.start_byte < one.node.start_byte:
+    for key, f in functions.items():
+        mine, back = ([c for c in calls if where(c.function) == key] for calls in (taken, given))
+        if _reached(kernel, f) & set(functions) or not _in_turn(kernel, mine, back):
             return False
-        if _reached(kernel, f) & set(functions) or not _between_units(kernel, f, name or ""):
+        if not all(_between_units(kernel, f, _variable(kernel, c) or "") for c in mine):
+            return False
+    return True
+
+
+def _in_turn(kernel: KernelProgram, taken: list[ApiCall], given: list[ApiCall]) -> bool:
+    """Is each tensor of a function given back in the block that it is taken in, before the next one is taken?"""
+    calls = sorted((*taken, *given), key=lambda c: c.node.start_byte)
+    if len(calls) % 2:
+        return False
+    for one, two in zip(calls[::2], calls[1::2], strict=True):
+        alike = one in taken and two in given and two.args == (_variable(kernel, one),)
+        if not alike or _statement(two.node) not in siblings(_statement(one.node)):
             return False
     return True
 

@@ -9,6 +9,7 @@ from ...reading.api import VECTOR, is_barrier, root, writes
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
 from .pairs import dead_behind, floats, one, pairs
+from .products_in_place import products_in_place
 from .products_in_repeats import products_in_repeats
 
 
@@ -35,6 +36,7 @@ def statements(kernel: KernelProgram, *names: str) -> Iterator[ApiCall]:
 def _fused_faster(kernel: KernelProgram) -> Iterator[Change]:
     yield from _adjacent(kernel)
     yield from products_in_repeats(kernel)
+    yield from products_in_place(kernel)
     for block in kernel.blocks:
         for i, step in enumerate(block.steps):
             if step.call is not None and step.call.name == "Add" and len(step.call.args) == 4:
