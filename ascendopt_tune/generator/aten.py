@@ -241,13 +241,19 @@ def _slice(b: GraphBuilder, x: Node, dim: int = 0, start: Any = None, end: Any =
     return b.slice(x, dim, first, last - first)
 
 
+@rule("split_with_sizes")
+def _split(b: GraphBuilder, x: Node, sizes: Sequence[Any], dim: int = 0) -> Any:
+    starts = [sum(_sizes(sizes[:k]), sympy.Integer(0)) for k in range(len(sizes))]
+    return tuple(b.slice(x, dim, start, sympy.sympify(size)) for start, size in zip(starts, sizes, strict=True))
+
+
 @rule("cat")
 def _cat(b: GraphBuilder, tensors: Sequence[Node], dim: int = 0) -> Any:
     first, *rest = tensors
     dim %= len(first.shape)
     if len(rest) == 1 and first.op == "number" and first.shape[dim].is_Integer:
         return b.pad(rest[0], dim, int(first.shape[dim]), first.args[0])
-    raise NotGenerated("cat has a rule only for a constant in front of a tensor.")
+    return b.joined(tensors, dim)
 
 
 @rule("flip")

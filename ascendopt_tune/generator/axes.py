@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from .graph import REDUCTIONS, Graph, Node, NotGenerated, Size, ordered, product, same
+from .graph import REDUCTIONS, Graph, Node, NotGenerated, Part, Size, ordered, product, same
 
 ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
 
@@ -74,6 +74,17 @@ class _Normalizing:
         self.dims: dict[Node, list[Dim]] = {}
         for n in self.nodes:
             self.dims[n] = self._node(n)
+        self._pieces_side_by_side()
+
+    def _pieces_side_by_side(self) -> None:
+        """Pieces of a result run over the same axes; the one along which they lie, too, where they are as long."""
+        leads: dict[int, Node] = {}
+        for i, n in enumerate(self.graph.outputs):
+            part = self.graph.part(i)
+            lead = leads.setdefault(part.result, n)
+            for d, (one, two) in enumerate(zip(self.dims[lead], self.dims[n], strict=True)):
+                if one and two and (d != part.dim or same(lead.shape[d], n.shape[d])):
+                    self._unify(one, two)
 
     # -- dims of nodes ------------------------------------------------------------------------------------------------
 
@@ -92,6 +103,8 @@ class _Normalizing:
             return self._picked(n)
         if n.op == "scan":
             return [list(d) for d in self.dims[n.args[0]]]
+        if n.op == "joined":
+            raise NotGenerated("cat in front of what is not computed element by element has no rule.")
         if n.op in ("window", "pad", "flip"):
             raise NotGenerated(f"{n.op} together with what is around it fits no schedule.")
         return self._broadcast(n)
@@ -181,7 +194,7 @@ class _Normalizing:
             {n: axes(a) for n, a in of.items()},
             placed,
             {n: frozenset(axes(list(r))) for n, r in reduced.items()},
-            [self._output(n, axes) for n in self.graph.outputs],
+            [self._output(n, self.graph.part(i), axes) for i, n in enumerate(self.graph.outputs)],
             {n: axes(list(s))[0] for n, s in scanned.items()},
         )
 
@@ -192,14 +205,28 @@ class _Normalizing:
         otherwise = {a for args in read for a in args if isinstance(a, Node)}
         return [n for n in self.nodes if n not in taken or n in otherwise or n in self.graph.outputs]
 
-    def _output(self, n: Node, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
-        """Where an output's part is that is computed: behind what stands in front of a scan."""
+    def _output(self, n: Node, part: Part, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
+        """Where an output's part is that is computed: behind what stands in front of a scan, or beside other pieces."""
         before = n.info.get("before", 0)
         found: list[tuple[Axis, Size, Size]] = []
+        if part.dim is not None:
+            if before:
+                raise NotGenerated("a scan with something in front of it has no place beside other pieces.")
+            beside = axes(self._cut(n, part))
+            for a in axes(_resolve([x for dim in self.dims[n] for x in dim])):
+                found.append((a, part.full, part.start) if a in beside else (a, a.size, ZERO))
+            return Placed(tuple(found))
         own = axes(_resolve(self.dims[n][n.info["dim"]])) if before else ()
         for a in axes(_resolve([x for dim in self.dims[n] for x in dim])):
             found.append((a, a.size + before, sympy.Integer(before)) if a in own else (a, a.size, ZERO))
         return Placed(tuple(found))
+
+    def _cut(self, n: Node, part: Part) -> list[Atom]:
+        """The axis of an output that goes on in other pieces of its result. Raises NotGenerated: it is split, too."""
+        atoms = _resolve(self.dims[n][part.dim]) if part.dim is not None else []
+        if part.dim is not None and len(atoms) != 1:
+            raise NotGenerated("a piece along an axis that is split as well has no rule.")
+        return atoms
 
     def _layout(self, n: Node) -> list[tuple[Atom, Size, Size]]:
         """Atoms of an input with their full sizes and where they begin."""
@@ -225,6 +252,7 @@ class _Normalizing:
         """Neighbours that no node, input or reduction tells apart are one axis."""
         sequences = [*of.values(), *outputs]
         parts = [{a for a, full, _ in layout if not same(full, a.size)} for layout in inputs.values()]
+        parts += [set(self._cut(n, self.graph.part(i))) for i, n in enumerate(self.graph.outputs)]
 
         def together(a: Atom, b: Atom) -> bool:
             for s in sequences:

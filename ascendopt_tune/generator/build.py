@@ -20,6 +20,8 @@ class GraphBuilder:
         self.name = "value"
         #: Sizes that a rule demands to be others, by the symbol that goes.
         self.equal: dict[Size, Size] = {}
+        #: Parts of inputs, each one node however often it is asked for.
+        self._cut: dict[tuple[Node, int, Size, Size], Node] = {}
 
     def demand(self, size: Size, wanted: Size) -> None:
         """The two are equal: shapes where they aren't are refused. Raises NotGenerated: they never are."""
@@ -36,6 +38,8 @@ class GraphBuilder:
     def point(self, op: str, *args: Any, dtype: str = "") -> Node:
         """An elementwise operation; shapes are broadcast."""
         nodes = [a for a in args if isinstance(a, Node)]
+        if lead := next((n for n in nodes if n.op == "joined"), None):
+            return self._over_pieces(op, args, lead, dtype)
         if op in ("add", "sub", "mul", "div") and len(args) == 2:
             kept = _neutral(op, args[0], args[1])
             if kept is not None and isinstance(kept, Node):
@@ -45,6 +49,36 @@ class GraphBuilder:
         shape = broadcast([n.shape for n in nodes])
         kind = "bool" if op in COMPARISONS else dtype or _joined(nodes)
         return Node(op, args, shape, kind, self.name)
+
+    def _over_pieces(self, op: str, args: Sequence[Any], lead: Node, dtype: str) -> Node:
+        """An elementwise operation of what is joined: that of each piece and of what the other operands have there."""
+        dim = lead.info["dim"] - len(lead.shape)  # from the end, where shapes are broadcast
+        made, start = [], sympy.Integer(0)
+        for k, piece in enumerate(lead.args):
+            size = piece.shape[dim]
+            at = [self._at_piece(a, dim, k, start, size) if isinstance(a, Node) else a for a in args]
+            made.append(self.point(op, *at, dtype=dtype))
+            start = start + size
+        return self.joined(made, len(made[0].shape) + dim)
+
+    def _at_piece(self, x: Node, dim: int, k: int, start: Size, size: Size) -> Node:
+        if x.op == "joined" and x.info["dim"] == len(x.shape) + dim:
+            if k < len(x.args) and same(x.args[k].shape[dim], size):
+                piece: Node = x.args[k]
+                return piece
+            raise NotGenerated("what was joined of pieces of different lengths has no rule together.")
+        return self._part(x, dim, start, size)
+
+    def joined(self, pieces: Sequence[Node], dim: int) -> Node:
+        """One behind the other along an axis. They stay apart: each is computed, and stored, for itself."""
+        flat = [p for x in pieces for p in (x.args if x.op == "joined" and x.info["dim"] == dim else (x,))]
+        if any(p.op == "joined" for p in flat):
+            raise NotGenerated("cat along one axis of what was put together along another has no rule.")
+        if any(p.shape[dim] == 1 for p in flat):
+            raise NotGenerated("cat of pieces of one element has no rule.")
+        shape = list(broadcast([p.shape for p in flat]))
+        shape[dim] = sum((p.shape[dim] for p in flat), sympy.Integer(0))
+        return Node("joined", tuple(flat), tuple(shape), _joined(flat), self.name, {"dim": dim})
 
     def as_node(self, a: Any) -> Node:
         return a if isinstance(a, Node) else self.full((), a)
@@ -148,11 +182,19 @@ class GraphBuilder:
             return x
         if x.op == "number":
             return self.full(wanted, x.args[0])
+        if x.op == "joined":
+            dim = x.info["dim"] - len(x.shape)
+            if len(wanted) < -dim or not all(map(same, wanted[dim:], x.shape[dim:])):
+                raise NotGenerated("a reshape of the axis along which pieces were put together has no rule.")
+            pieces = [self.reshape(p, [*wanted[:dim], *p.shape[dim:]]) for p in x.args]
+            return self.joined(pieces, len(wanted) + dim)
         return Node("reshape", (x,), wanted, x.dtype, self.name)
 
     def permute(self, x: Node, order: Sequence[int]) -> Node:
         rank = len(x.shape)
         order = [o % rank for o in order]
+        if x.op == "joined":
+            return self.joined([self.permute(p, order) for p in x.args], order.index(x.info["dim"]))
         return Node("permute", (x,), tuple(x.shape[o] for o in order), x.dtype, self.name, {"order": tuple(order)})
 
     def expand(self, x: Node, shape: Sequence[Size]) -> Node:
@@ -172,12 +214,17 @@ class GraphBuilder:
             full = x.info.get("full", x.shape)
             begin[dim] = begin[dim] + start
             info = {**x.info, "start": tuple(begin), "full": tuple(full)}
-            return Node("input", (), shape, x.dtype, x.name, info)
+            return self._cut.setdefault((x, dim, start, size), Node("input", (), shape, x.dtype, x.name, info))
         if x.op == "pad" and x.info["dim"] != dim:
             return self.pad(self.slice(x.args[0], dim, start, size), x.info["dim"], x.info["before"], x.info["value"])
-        if all(isinstance(a, Node) and len(a.shape) == len(x.shape) for a in x.args) and x.op not in ("scan", "flip"):
-            return self.point(x.op, *(a if a.shape[dim] == 1 else self.slice(a, dim, start, size) for a in x.args))
+        if x.op in POINTWISE or x.op in COMPARISONS:
+            parts = [self._part(a, dim - len(x.shape), start, size) if isinstance(a, Node) else a for a in x.args]
+            return self.point(x.op, *parts, dtype=x.dtype if x.dtype == "bool" else "")
         raise NotGenerated(f"a part of what {x.op} gives has no rule.")
+
+    def _part(self, x: Node, dim: int, start: Size, size: Size) -> Node:
+        """Of an operand that may be broadcast; ``dim``: from the end."""
+        return x if -dim > len(x.shape) or x.shape[dim] == 1 else self.slice(x, dim, start, size)
 
     def pad(self, x: Node, dim: int, before: int, value: float) -> Node:
         """Elements in front; what a scan begins with, in front of its results, is a scan with one element more."""

@@ -17,7 +17,7 @@ from ..dsl.ir import DTYPES
 from .aten import RULES
 from .aten_elementwise import truncated
 from .build import GraphBuilder
-from .graph import Graph, Input, Node, NotGenerated, ordered
+from .graph import Graph, Input, Node, NotGenerated, Part, ordered
 
 if TYPE_CHECKING:
     import torch
@@ -139,7 +139,28 @@ class ModuleInputs:
             if f.name in used
         )
         kept = tuple(t for t, f in zip(self._tensors, names, strict=True) if f in used)
-        return Captured(Graph(self._name, inputs, tuple(outputs), _hints(self.program)), kept, tuple(self._arguments))
+        pieces, parts = _apart(outputs)
+        graph = Graph(self._name, inputs, tuple(pieces), _hints(self.program), tuple(parts))
+        return Captured(graph, kept, tuple(self._arguments))
+
+
+def _apart(results: Sequence[Node]) -> tuple[list[Node], list[Part]]:
+    """What is computed for itself, and which part of which result each is; no parts where nothing was joined."""
+    if all(r.op != "joined" for r in results):
+        return list(results), []
+    pieces: list[Node] = []
+    parts: list[Part] = []
+    for number, r in enumerate(results):
+        if r.op != "joined":
+            pieces.append(r)
+            parts.append(Part(number))
+            continue
+        dim, start = r.info["dim"], sympy.Integer(0)
+        for piece in r.args:
+            pieces.append(piece if piece.dtype == r.dtype else replace(piece, dtype=r.dtype))
+            parts.append(Part(number, dim, start, r.shape[dim]))
+            start = start + piece.shape[dim]
+    return pieces, parts
 
 
 def _exported(module: torch.nn.Module, given: Sequence[Any]) -> Any:

@@ -40,8 +40,8 @@ class Node:
     ``op``: ``input``; an elementwise one of POINTWISE or COMPARISONS; a reduction (``info["dims"]``, which stay as
     axes of length 1); ``scan`` (``kind``, ``dim``, ``reverse``); ``window`` (``kind`` and a list per axis); ``pick``
     (one element along ``dim`` by an index); ``reshape``; ``permute`` (``order``); ``pad`` (``dim``, ``before``,
-    ``value``); ``flip`` (``dims``). An input's ``info`` has ``tensor``, and ``start`` and ``full`` per axis where it is
-    a part of that tensor.
+    ``value``); ``flip`` (``dims``); ``joined`` (``args`` one behind the other along ``dim``), which no graph has. An
+    input's ``info`` has ``tensor``, and ``start`` and ``full`` per axis where it is a part of that tensor.
     """
 
     op: str
@@ -69,13 +69,47 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What an output is of result number ``result``: all of it (``dim`` None), or what begins at ``start`` of its axis
+    ``dim``, which has ``full`` elements."""
+
+    result: int
+    dim: int | None = None
+    start: Size = 0
+    full: Size = 0
+
+
+@dataclass(frozen=True)
 class Graph:
-    """A module: ``inputs`` in the order of the program's parameters, ``outputs``, and what sizes stand for."""
+    """A module: ``inputs`` in the order of the program's parameters, ``outputs``, and what sizes stand for.
+
+    ``parts``: one for each output, in order of results; empty where every output is a result of its own.
+    """
 
     name: str
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     sizes: Mapping[sympy.Symbol, int]  # the example's
+    parts: tuple[Part, ...] = ()
+
+    def part(self, i: int) -> Part:
+        return self.parts[i] if self.parts else Part(i)
+
+    @property
+    def output_names(self) -> list[str]:
+        """By what name the program knows the result that each output is, or is a part of."""
+        base = "out" if any(n.name.startswith("y") for n in self.inputs) else "y"
+        numbers = [self.part(i).result for i in range(len(self.outputs))]
+        return [base if len(set(numbers)) == 1 else f"{base}{n}" for n in numbers]
+
+    def results(self) -> dict[str, tuple[tuple[Size, ...], str]]:
+        """Shape and dtype of each result, by its name."""
+        found: dict[str, tuple[tuple[Size, ...], str]] = {}
+        for i, (name, node) in enumerate(zip(self.output_names, self.outputs, strict=True)):
+            part = self.part(i)
+            shape = tuple(part.full if d == part.dim else s for d, s in enumerate(node.shape))
+            found.setdefault(name, (shape, node.dtype))
+        return found
 
     def nodes(self) -> list[Node]:
         """All nodes, arguments first."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .graph import Graph
 from .text import HostText, size_text
 
-_HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\ndef {name}_kernel({parameters}):\n'
+_HEAD = '"""{title}"""\n\nimport ascendopt_tune.dsl as tl\n\n\n@tl.kernel\n'
 
+
+_LONG = 116  # characters of a line
 
 #: The knob that says how many lines of a plane a block has.
 LINES = "TILE_LINES"
@@ -70,22 +72,21 @@ def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) 
     host: HostText = draft.writer.host
     tensors = [i.name for i in graph.inputs if i.shape is not None]
     numbers = [i for i in graph.inputs if i.shape is None]
-    outputs = [draft.writer.output(k) for k in range(len(graph.outputs))]
+    outputs = list(graph.results())
     knobs = [k.variable for k in draft.knobs]
     given = [*tensors, *outputs, *host.workspaces, *host.scalars, *draft.steps, *knobs, *(i.name for i in numbers)]
     said = draft.writer.text
     parameters = [p for p in dict.fromkeys(given) if re.search(rf"\b{p}\b", said)]
-    lines = _HEAD.format(title=draft.title, name=graph.name, parameters=", ".join(parameters))
+    lines = _HEAD.format(title=draft.title)
+    lines += _listed(f"def {graph.name}_kernel(", parameters, "):") + "\n"
     lines += said
     lines += "\n\n@tl.host\n" + _signature(graph, outputs)
     lines += f'    """{draft.title}"""\n'
     names, body = _sizes(graph)
     body += [f"{variable} = {size_text(size, names)}" for variable, size in host.scalars.items()]
-    for i, output in enumerate(outputs):
-        shape = graph.outputs[i].shape
+    for output, (shape, kind) in graph.results().items():
         text = ", ".join(size_text(s, names) for s in shape) or "1"
         text += "," if len(shape) <= 1 else ""
-        kind = graph.outputs[i].dtype
         body.append(f"tl.output({output}, ({text}), tl.{kind})")
     body += [f'assert {test}, "{why}"' for test, why in draft.checks]
     for k in draft.knobs:
@@ -94,8 +95,16 @@ def text_of(graph: Graph, draft: Draft, tiles: Mapping[str, int] | None = None) 
         body.append(f'{k.variable} = tl.knob("{k.name}", {value}, why="{k.why}")')
     body += [f"{variable} = {text}" for variable, text in draft.steps.items()]
     body += [f"{name} = tl.workspace({count}, tl.float32)" for name, count in host.workspaces.items()]
-    body.append(f"{graph.name}_kernel[{draft.cores}]({', '.join(parameters)})")
+    body.append(_listed(f"{graph.name}_kernel[{draft.cores}](", parameters, ")"))
     return lines + textwrap.indent("\n".join(body), "    ") + "\n"
+
+
+def _listed(opening: str, parts: Sequence[str], closing: str) -> str:
+    """In one line, or with the parts in lines of their own where it would be long."""
+    text = ", ".join(parts)
+    if len(opening + text + closing) <= _LONG:
+        return opening + text + closing
+    return f"{opening}\n{textwrap.fill(text, _LONG, initial_indent='    ', subsequent_indent='    ')}\n{closing}"
 
 
 def _signature(graph: Graph, outputs: list[str]) -> str:

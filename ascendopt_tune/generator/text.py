@@ -388,8 +388,7 @@ class Writer:
         self.add(f"tl.store({tensor}{_plus(self.offset(placed, False))} + tl.arange(0, 1), tl.full(8, {value}))")
 
     def output(self, i: int) -> str:
-        base = "out" if any(n.name.startswith("y") for n in self.graph.inputs) else "y"
-        return base if len(self.graph.outputs) == 1 else f"{base}{i}"
+        return self.graph.output_names[i]
 
 
 def _whole(node: Node, first: int = 0) -> bool:

@@ -94,10 +94,38 @@ def draw(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 
+def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """As model code writes it: halves exchanged, one of them turned around."""
+    half = x.shape[-1] // 2
+    return x * cosine + torch.cat((-x[..., half:], x[..., :half]), -1) * sine
+
+
+def rotary_halves(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    one, two = x[..., :32], x[..., 32:]
+    return torch.cat((one * cosine - two * sine, two * cosine + one * sine), -1)
+
+
+def beside(a: Tensor, b: Tensor) -> Tensor:
+    return torch.cat((torch.softmax(a, -1), torch.sigmoid(b)), -1)
+
+
+def below(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.relu(torch.cat((a * 2, b + 1), 0)), torch.exp(a)
+
+
+def flat_heads(a: Tensor, b: Tensor) -> Tensor:
+    return torch.cat((a, b, a * 0.5), -1).flatten(0, 1) + 1
+
+
 MODULES: dict[str, Example] = {
     "scaled": (Scaled, lambda: [draw(40, 300), 1.5], "map"),
     "momentum": (Momentum, lambda: [draw(30, 70), draw(30, 70), draw(30, 70)], "map"),
     "with_bias": (lambda: Of(lambda x, b: torch.tanh(x + b)), lambda: [draw(30, 4, 70), draw(4, 1)], "map"),
+    "rotary": (lambda: Of(rotary), lambda: [draw(2, 4, 30, 64), draw(30, 64), draw(30, 64)], "several"),
+    "rotary_halves": (lambda: Of(rotary_halves), lambda: [draw(2, 4, 30, 64), draw(30, 32), draw(30, 32)], "map"),
+    "beside": (lambda: Of(beside), lambda: [draw(30, 90), draw(30, 70)], "several"),
+    "below": (lambda: Of(below), lambda: [draw(30, 90), draw(20, 90)], "several"),
+    "flat_heads": (lambda: Of(flat_heads), lambda: [draw(3, 30, 90), draw(3, 30, 70)], "several"),
     "softmax_of_rows": (lambda: Of(softmax_of_rows), lambda: [draw(90, 130)], "rows"),
     "channel_norm": (ChannelNorm, lambda: [draw(30, 6, 9, 11)], "rows"),
     "batch_norm": (lambda: nn.BatchNorm1d(5), lambda: [draw(30, 5, 40)], "rows"),

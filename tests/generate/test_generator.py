@@ -47,7 +47,7 @@ def test_a_module_gets_its_schedule_and_agrees_with_its_program(name: str) -> No
     assert max(map(len, generated.text.splitlines())) < 200
 
 
-@pytest.mark.parametrize("name", ["channel_norm", "exclusive", "pooled", "rows_put"])
+@pytest.mark.parametrize("name", ["channel_norm", "exclusive", "pooled", "rows_put", "rotary_halves", "beside"])
 def test_the_lowered_operator_passes_the_gate(name: str, evaluator: Evaluator, tmp_path: Path) -> None:
     generated = made(name)
     generated.write(tmp_path / name)
@@ -103,6 +103,12 @@ def test_a_row_that_fills_the_buffer_is_loaded_once_and_overwritten() -> None:
     assert generated.text.count("tl.load(") == 1
     assert re.search(r"(\w+_tile) = \1 - largest", generated.text)
     assert 'tl.knob("BUFFER_NUM", 1' in generated.text
+
+
+def test_pieces_that_run_over_the_same_axes_are_made_together() -> None:
+    text = made("rotary_halves").text
+    assert text.count("tl.load(") == 4
+    assert text.count("tl.store(y +") == 2
 
 
 def test_a_float_that_is_passed_becomes_an_attribute() -> None:
@@ -175,6 +181,9 @@ def test_the_index_of_a_scatter_stays_inside_its_axis() -> None:
 REFUSED = [
     (lambda x: torch.sort(x)[0], "aten.sort has no rule"),
     (lambda x: torch.cumsum(x, 1).mean(), "have no schedule together"),
+    (lambda x: torch.cat((x, x * 2), 1).sum(1), "cat in front of what is not computed element by element"),
+    (lambda x: torch.cat((x, x[:, :1]), 1), "cat of pieces of one element"),
+    (lambda x: torch.cat((x, x * 2), 1).flatten(), "the axis along which pieces were put together"),
     (lambda x: x.sum(1).softmax(0), "keeps an axis|follows a reduction|different axes"),
     (lambda x: x.t() * 2.0 + torch.ones(30, 20), "not contiguous"),
 ]

@@ -1,4 +1,4 @@
-"""Products by parts that add to their sum where they are made: where they do, and twins where the same would be wrong."""
+"""Products by parts that add to their sum where they are made, and twins where the same would be wrong."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from cube_tiling import FIELDS
 from direct_launch import Direct, direct_case
 from test_vllm_ascend import evaluator
 

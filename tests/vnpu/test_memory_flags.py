@@ -193,7 +193,7 @@ def test_racy_twins_of_groups(bits: int) -> None:
 
 
 def test_a_group_that_is_not_complete() -> None:
-    with pytest.raises(DeviceError, match="GroupBarrier::Wait on core .*holds 1, it waits for 2"):
+    with pytest.raises(DeviceError, match=r"GroupBarrier::Wait on core .*holds 1, it waits for 2"):
         in_groups(5, 1, 1 | 8)
     with pytest.raises(DeviceError, match=r"arriveIndex lies in \[0, arriveSizeIn - 1\]"):
         in_groups(5, 1, 1 | 16)

@@ -29,11 +29,10 @@ def drafts(graph: Graph) -> Iterator[Draft]:
 
 
 def _together(graph: Graph) -> Iterator[Draft]:
-    if window.fits(graph):
-        yield from window.drafts(graph)
-        return
-    for whole in (resize, scatter):
+    for whole in (window, resize, scatter):
         if whole.fits(graph):
+            if any(part.dim is not None for part in graph.parts):
+                raise NotGenerated("what is computed line by line has no place beside other pieces.")
             yield from whole.drafts(graph)
             return
     normalized = normalize(graph)

@@ -33,19 +33,22 @@ def drafts(graph: Graph, schedule: Schedule) -> Iterator[Draft]:
 
 def _parts(graph: Graph, schedule: Schedule) -> list[Graph]:
     """As few as possible, each of outputs that follow each other."""
-    found: list[Graph] = []
+    found: list[list[int]] = []
     for i in range(len(graph.outputs)):
-        together = _only(graph, [*(graph.outputs.index(o) for o in found[-1].outputs), i]) if found else None
-        if together is not None and _fits(together, schedule):
-            found[-1] = together
+        if found and _fits(_only(graph, [*found[-1], i]), schedule):
+            found[-1].append(i)
         else:
-            found.append(_only(graph, [i]))
-    return found
+            found.append([i])
+    return [_only(graph, outputs) for outputs in found]
 
 
 def _only(graph: Graph, outputs: list[int]) -> Graph:
     """The graph of some outputs, with the inputs that they need."""
-    part = replace(graph, outputs=tuple(graph.outputs[i] for i in outputs))
+    part = replace(
+        graph,
+        outputs=tuple(graph.outputs[i] for i in outputs),
+        parts=tuple(graph.parts[i] for i in outputs) if graph.parts else (),
+    )
     used = {n.name for n in part.nodes() if n.op in ("input", "scalar")}
     return replace(part, inputs=tuple(i for i in graph.inputs if i.name in used))
 
@@ -76,13 +79,12 @@ class _Kernel:
 
 
 def _joined(graph: Graph, parts: list[Draft]) -> Draft:
-    base = "out" if any(i.name.startswith("y") for i in graph.inputs) else "y"
-    names = tuple(f"{base}{i}" for i in range(len(graph.outputs)))
+    names = tuple(graph.output_names)
     host, body, cores, first = HostText(), [f"    {_FIRST}\n"], [], 0
     whole = Draft("several", _Kernel("", host, graph, names), [], "", f"{graph.name}: outputs one after the other.")
     for part in parts:
         count = len(part.writer.graph.outputs)
-        own = names[first]
+        own = names[first] if len(set(names)) == len(names) else f"p{first}"
         renamed = {part.writer.output(i): names[first + i] for i in range(count)}
         renamed |= {n: f"{n}_{own}" for n in _local(part)}
         body.append(_words(part.writer.text.replace(f"    {_FIRST}\n", "", 1), renamed))
@@ -112,4 +114,4 @@ def _local(part: Draft) -> set[str]:
 
 
 def _words(text: str, renamed: Mapping[str, str]) -> str:
-    return re.sub(r"\b[A-Za-z_]\w*\b", lambda m: renamed.get(m[0], m[0]), text)
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*\b", lambda m: renamed.get(m[0], m[0]), text)  # not tl.exp
