@@ -14,7 +14,15 @@ import blind
 
 from ascendopt_tune.files import write_between
 
-FILES = ("in_the_wild", "blind_reading", "third_reading", "fourth_reading", "fifth_reading", "sixth_reading")
+FILES = (
+    "in_the_wild",
+    "blind_reading",
+    "third_reading",
+    "fourth_reading",
+    "fifth_reading",
+    "sixth_reading",
+    "seventh_reading",
+)
 BEGIN, END = "<!-- all readings: written by tests/bank/all_readings.py -->", "<!-- end of all readings -->"
 _WEIGHT = {"high": 3, "medium": 2, "low": 1}
 _FEW = 5  # a class with fewer findings that nothing meets has no line of its own
