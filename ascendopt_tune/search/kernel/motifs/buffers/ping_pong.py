@@ -8,9 +8,11 @@ for the copy out before it. With two halves of each buffer a turn waits for the 
    what is stored is waited for as before (``loaded``). A turn must have written what it reads of them.
 3. ``PingPong`` says which half, sets a flag where a turn begins and waits for that of the turn before: all but the
    last turn's work is done then. Behind the loop everything is waited for.
-4. Flags between turns are left out: those in front of or behind all that their pipes do in a turn. The flags that order
-   a turn's own steps stay.
-5. Twice the bytes often have no room: each is also offered with less of the Unified Buffer told to the tiling program
+4. Flags between turns are left out: those in front of or behind all that their pipes do in a turn, and those that a
+   turn sets for the next one, with the first in front of the turns and the last behind them. The flags that order a
+   turn's own steps stay.
+5. A tensor that is taken from a queue once and kept is a TBuf's (unqueued.py); such a kernel is asked as that.
+6. Twice the bytes often have no room: each is also offered with less of the Unified Buffer told to the tiling program
    (``room``), and with a constant that is the kernel's own share of it halved.
 """
 
@@ -187,9 +189,9 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
 PING_PONG_BUFFERS = Motif(
     name="ping-pong",
     title="Two halves of what is made by hand",
-    description="Buffers of TBufs that every turn fills again make its copies in wait for the last turn's instructions "
-    "and copies out, by flags between turns. With two halves of each, in turn, and flags by turns, a turn waits for "
-    "the last but one.",
+    description="Buffers of TBufs, or tensors that are taken from a queue once and kept, that every turn fills again "
+    "make its copies in wait for the last turn's instructions and copies out, by flags between turns. With two halves "
+    "of each, in turn, and flags by turns, a turn waits for the last but one.",
     bottlenecks=("no overlap", "copies", "memory bandwidth", "small copies", "vector"),
     preconditions="A turn writes what it reads of these buffers; no memory is stored in one turn and loaded in the "
     "next; twice the bytes have room, or the tiling program takes smaller tiles when it is told of less.",
