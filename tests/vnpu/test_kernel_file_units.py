@@ -23,21 +23,23 @@ from ascendopt_tune.settings import settings
 
 __all__ = ["evaluator"]
 Array = np.ndarray[Any, Any]
+Formula = Callable[[dict[str, Array]], tuple[Array, ...]]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A kernel of a repository; ``formula`` of its inputs by name, in float64, gives its first outputs, within
-    ``within`` of the largest value. ``span``: of random inputs; ``given``: inputs with values."""
+    """A kernel of a repository, by the unit's name in docs/cube_units.md. ``formula`` of its inputs by name, in
+    float64, gives its first outputs, ``within`` a part of the largest value. ``span``: of random inputs; ``given``:
+    inputs with values of their own."""
 
     repository: str
+    unit: str
     kernel: Direct
-    formula: Callable[[dict[str, Array]], tuple[Array, ...]]
+    formula: Formula
     within: float
     span: float = 1
     given: dict[str, Array] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    name: str = ""
+    case: str = ""
 
 
 def products_of_batches(x: dict[str, Array]) -> tuple[Array, ...]:
@@ -59,7 +61,8 @@ def batch_matmul_transpose(dtype: str, m: int, k: int, n: int, batches: int = 3)
         f"gm_c={dtype}[{m},{batches},{n}]", None, domain={"gm_tiling_data": {"values": tiling}})  # fmt: skip
     within = {"float16": 1e-3, "bfloat16": 8e-3}[dtype]
     given = {"gm_tiling_data": np.array(tiling, np.uint32)}
-    return Unit("vllm_ascend", kernel, products_of_batches, within, given=given, name=f"{dtype}-{m}-{k}-{n}")
+    return Unit("vllm_ascend", "batch_matmul_transpose", kernel, products_of_batches, within, given=given,
+                case=f"{dtype}-{m}-{k}-{n}")  # fmt: skip
 
 
 def states_of_chunks(x: dict[str, Array]) -> tuple[Array, ...]:
@@ -70,23 +73,50 @@ def states_of_chunks(x: dict[str, Array]) -> tuple[Array, ...]:
     return (np.einsum("bclhn,bclhp->bchnp", weighted, x["xt_mtx"]),)
 
 
-MAMBA = "experimental/mamba/"
-STATE = Unit(
-    "ops_transformer",
-    Direct(f"{MAMBA}mamba2_chunk_state/torch_interface.cpp", "kernel_cust_chunk_state", 20,
-           "dtout_mtx=float32[1,2,256,8] dacs_mtx=float32[1,2,256,8] bt_mtx=float16[1,2,256,2,128] "
-           "xt_mtx=float16[1,2,256,8,64] workspace=float32[7905280]", "out_mtx=float32[1,2,8,128,64]", None,
-           {"B": 1, "C": 2, "H": 8, "G": 2, "L": 256, "N": 128, "P": 64, "core_num": 20},
-           room=("workspace",), include=(f"{MAMBA}common",)),
-    states_of_chunks, 1e-4, span=0.3)  # fmt: skip
-UNITS = (batch_matmul_transpose("float16", 100, 1000, 160), batch_matmul_transpose("bfloat16", 16, 256, 128), STATE)
+def scanned_chunks(x: dict[str, Array]) -> tuple[Array, ...]:
+    """What the tokens of a chunk give each other, that weighted by the decay between them, what it makes of x, and the
+    whole with what came before and a share of x."""
+    c, b, value, decay = x["cmtx"], x["bmtx"], x["xmtx"], x["dacsmtx"]
+    products = np.einsum("bclgn,bcmgn->bcglm", c, b)
+    between = np.exp(decay[..., :, None] - decay[..., None, :]) * x["dtoutmtx"][..., None, :]
+    weighted = np.tril(np.repeat(products, value.shape[3] // c.shape[3], 2) * between)
+    inside = weighted.astype(np.float16).astype(float) @ value.transpose(0, 1, 3, 2, 4)
+    whole = x["statesmtx"] * np.exp(decay)[..., None] + inside
+    out = whole.transpose(0, 1, 3, 2, 4) + value * x["dmtx"][:, None]
+    return products, weighted, inside, out.reshape(c.shape[0], -1, value.shape[3] * value.shape[4])
+
+
+def mamba(unit: str, inputs: str, outputs: str, formula: Formula, within: float) -> Unit:
+    """Two chunks of 256 tokens; 8 heads of 64 elements, four of which share a group with 128 states."""
+    path = f"experimental/mamba/mamba2_{unit}/torch_interface.cpp"
+    kernel = Direct(
+        path, f"kernel_cust_{unit}", 20, inputs, outputs, None,
+        {"B": 1, "C": 2, "H": 8, "G": 2, "L": 256, "N": 128, "P": 64, "core_num": 20}, room=("workspace",),
+        include=("experimental/mamba/common",))  # fmt: skip
+    return Unit("ops_transformer", f"mamba2_{unit}", kernel, formula, within, span=0.3)
+
+
+UNITS = (
+    batch_matmul_transpose("float16", 100, 1000, 160),
+    batch_matmul_transpose("bfloat16", 16, 256, 128),
+    mamba("chunk_state",
+          "dtout_mtx=float32[1,2,256,8] dacs_mtx=float32[1,2,256,8] bt_mtx=float16[1,2,256,2,128] "
+          "xt_mtx=float16[1,2,256,8,64] workspace=float32[7905280]", "out_mtx=float32[1,2,8,128,64]",
+          states_of_chunks, 1e-4),
+    mamba("chunk_scan",
+          "cmtx=float16[1,2,256,2,128] bmtx=float16[1,2,256,2,128] xmtx=float16[1,2,256,8,64] dmtx=float16[8] "
+          "statesmtx=float32[1,2,8,256,64] dacsmtx=float32[1,2,8,256] dtoutmtx=float32[1,2,8,256] "
+          "workspace=float32[1310720]",
+          "cbmtx=float32[1,2,2,256,256] mmtx=float16[1,2,8,256,256] outmtx=float32[1,2,8,256,64] "
+          "sumoutmtx=float32[1,512,512]", scanned_chunks, 2e-3),
+)  # fmt: skip
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{u.kernel.entry}-{u.name}".rstrip("-"))
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"{u.unit}-{u.case}".rstrip("-"))
 def test_kernel(unit: Unit, evaluator: Evaluator) -> None:
     root = getattr(settings(), unit.repository)
     if root is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import test_catlass_units
 import test_cube_units
 import test_image_units
+import test_kernel_file_units
 import test_matmul_units
 import test_mixed_units
 import test_operator_units
@@ -30,6 +31,7 @@ def run() -> set[tuple[str, str]]:
     found |= {(where, Path(row.path).name) for where, rows in test_operator_units.UNITS.items() for row in rows}
     found |= {("catlass", Path(example.folder).name) for example in test_catlass_units.TABLE}
     found |= {("ops-transformer", name) for name in test_transformer_units.UNITS}
+    found |= {(unit.repository.replace("_", "-"), unit.unit) for unit in test_kernel_file_units.UNITS}
     return found | {("vllm-ascend", Path(row.path).name) for row in cubes.ROWS}
 
 

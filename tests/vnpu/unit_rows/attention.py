@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from cann_ops.table import Row
-from vllm_ops.cubes import LAYOUTS, pick_quantized_keys
+from vllm_ops.cubes import LAYOUTS, LENGTHS, NO_BARRIER, attend_shared, pick_quantized_keys
 
 Tensor = torch.Tensor
 
@@ -26,6 +26,13 @@ def selected_in_pages(q: Tensor, keys: Tensor, values: Tensor, chosen: Tensor, _
     return out
 
 
+def attend_window(query: Tensor, near: Tensor, *rest: Any, **attrs: Any) -> Any:
+    """The last keys, in blocks that a table finds, beside a sink for each head."""
+    return attend_shared(query, near, *rest[:5], *rest[5:10], rest[14], **attrs)
+
+
+# The cores' shares come from another operator: here each takes a sequence.
+SHARES = [n for core in range(2) for n in (1, core, 0, 0, core + 1, 0, 0, 0, 4)] + [0] * 1006
 ROWS: dict[str, tuple[Row, ...]] = {
     "ops-transformer": (
         # Few keys: of many two may be as good as each other in half, and either order is right.
@@ -39,5 +46,12 @@ ROWS: dict[str, tuple[Row, ...]] = {
             attrs={"input_layout": "BSND", "num_heads": 4, "num_key_value_heads": 1, "selected_block_size": 64,
                    "selected_block_count": 2, "block_size": 64, "scale_value": 192**-0.5, "sparse_mode": 0},
             values={3: [[[[0, 2]]], [[[1, 3]]]], 5: [[0, 1, 2, 3], [4, 5, 6, 7]], 6: [1, 1], 7: [200, 256]}),
+        Row("attention/sparse_flash_mla",
+            "T[2,2,64,512] T[4,128,1,512] - - - int32[2,2] - - - - - int32[2] - - - - float32[64] int32[1024] "
+            "-> T[2,2,64,512] float32[1]", attend_window, ("float16", "bfloat16"),
+            attrs={"softmax_scale": 512**-0.5, "cmp_ratio": 1, "ori_mask_mode": 4, "cmp_mask_mode": 3,
+                   "ori_win_left": 127, "ori_win_right": 0, "layout_q": "BSND", "layout_kv": "PA_BBND",
+                   "topk_value_mode": 1, "return_softmax_lse": False},
+            values={5: [[1, 3], [0, 2]], 11: LENGTHS, 17: SHARES}, initial={1: 0}, hazard=NO_BARRIER),
     ),
 }  # fmt: skip
