@@ -19,6 +19,8 @@ _ENTRY = re.compile(
 )
 _KERNEL_MACRO = re.compile(r"^\s*#\s*define\s+(\w+)\((\w+(?:\s*,\s*\w+)*)\)(.*__global__.*)$", re.MULTILINE)
 
+_NESTED = r"(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*"  # between the brackets of a template, whose defaults may be templates
+
 
 def kernels_in(kernel_file: Path) -> dict[str, int | None]:
     """The ``__global__`` functions of a file, each with the number of blocks its ``<<<>>>`` launch there says, if any.
@@ -48,9 +50,22 @@ def template_parameters(text: str, entry: str) -> list[tuple[str, str]]:
     text = _compiled(text)
     entry = re.escape(entry)
     plain = re.search(rf'\bextern\s*"C"[^;{{}}()]*\bvoid\s+{entry}\s*\(', text)
-    found = re.search(rf"\btemplate\s*<([^<>]*)>[^;{{}}()]*\bvoid\s+{entry}\s*\(", text) if plain is None else None
-    parts = [part.partition("=")[0].split() for part in found[1].split(",")] if found else []
+    listed = rf"\btemplate\s*<({_NESTED})>[^;{{}}()]*\bvoid\s+{entry}\s*\("
+    found = re.search(listed, text) if plain is None else None
+    parts = [part.partition("=")[0].split() for part in _apart(found[1])] if found else []
     return [(" ".join(words[:-1]), words[-1]) for words in parts]
+
+
+def _apart(listed: str) -> list[str]:
+    """What stands between the commas of a template's list, its arguments' own lists left whole."""
+    depth, parts = 0, [""]
+    for letter in listed:
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
 
 
 def parameters_of(
@@ -89,7 +104,7 @@ def _compiled(text: str, macros: Mapping[str, int] | None = None) -> str:
 
 def template_arguments(text: str, entry: str, given: str) -> list[str]:
     """The arguments of ``scale<half>``. Raises OperatorError where they don't fit the kernel."""
-    arguments = [a.strip() for a in given.rstrip("> ").split(",") if a.strip()]
+    arguments = _apart(given.rpartition(">")[0])
     template = template_parameters(text, entry)
     if len(arguments) > len(template) or (template and not arguments):
         wanted = ", ".join(f"{kind} {name}" for kind, name in template)

@@ -9,7 +9,7 @@ import pytest
 from host_examples import write_operator, write_shared_tiling
 
 from ascendopt_tune.errors import OperatorError
-from ascendopt_tune.sources.kernels import template_parameters
+from ascendopt_tune.sources.kernels import template_arguments, template_parameters
 from ascendopt_tune.sources.project import load_direct, load_project
 from ascendopt_tune.sources.registry import LazyReference, load_folder, load_operator, operator_names
 
@@ -282,6 +282,17 @@ _PLAIN = 'extern "C" __global__ __aicore__ void roll(GM_ADDR x) {}\n'
 )
 def test_the_kernel_that_is_launched_says_whether_it_is_a_template(text: str, expected: list[tuple[str, str]]) -> None:
     assert template_parameters(text, "roll") == expected
+
+
+def test_a_templates_arguments_may_be_templates() -> None:
+    text = "template <typename H = aot::Held<ops::Tiling<half, 2>>, int N = 3>\n__global__ void mul(GM_ADDR a, H h) {}"
+    assert template_parameters(text, "mul") == [("typename", "H"), ("int", "N")]
+    assert template_arguments(text, "mul", "aot::Held<ops::Tiling<half, 2>>, 4>") == [
+        "aot::Held<ops::Tiling<half, 2>>",
+        "4",
+    ]
+    with pytest.raises(OperatorError, match="is a template <typename H, int N>"):
+        template_arguments(text, "mul", "a<b, c>, 2, 3>")
 
 
 def test_what_a_tiling_function_calls_is_built_where_cmake_lists_name_the_definition_alone(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cube_tiling import FIELDS
 from direct_launch import Direct, direct_case
 from test_vllm_ascend import evaluator
 
@@ -96,7 +97,31 @@ def mamba(unit: str, inputs: str, outputs: str, formula: Formula, within: float)
     return Unit("ops_transformer", f"mamba2_{unit}", kernel, formula, within, span=0.3)
 
 
+def turned_by_a_matrix(x: dict[str, Array]) -> tuple[Array, ...]:
+    """What the matrix makes of a row is rounded before it is weighted."""
+    turned = (x["x"] @ x["y"]).astype(ml_dtypes.bfloat16).astype(float)
+    return (x["x"] * x["cos"] + turned * x["sin"],)
+
+
+def rope_matrix(heads: int, tokens: int) -> Unit:
+    """Rows of 128 elements; its host's tiling gives a cube core the rows of its two vector cores."""
+    rows, size = -(-tokens // 40) * 2, 128
+    wanted = {"usedCoreNum": 20, "M": tokens, "N": size, "Ka": size, "Kb": size, "singleCoreM": rows,
+              "singleCoreN": size, "singleCoreK": size, "baseM": 128, "baseN": 128, "baseK": 64, "depthA1": 2,
+              "depthB1": 2, "stepM": 1, "stepN": 1, "stepKa": 1, "stepKb": 1, "dbL0A": 2, "dbL0B": 2,
+              "dbL0C": 1}  # fmt: skip
+    folder, both = "experimental/posembedding/rope_matrix", f"bfloat16[{tokens},{size}]"
+    whole = f"bfloat16[1,{heads},{tokens},{size}]"
+    kernel = Direct(
+        f"{folder}/torch_interface.cpp", "rope_matrix_kernel<bfloat16_t>", 20,
+        f"x={whole} y=bfloat16[{size},{size}] sin={both} cos={both} workspace=uint8[{17 << 20}]", f"out={whole}", None,
+        {"ropeTilingGm": (20, 1, heads, tokens, size), "mmTilingDataGm": tuple(wanted.get(f, 0) for f in FIELDS)},
+        room=("workspace",), include=(folder,))  # fmt: skip
+    return Unit("ops_transformer", "rope_matrix", kernel, turned_by_a_matrix, 1.2e-2)
+
+
 UNITS = (
+    rope_matrix(2, 200),
     batch_matmul_transpose("float16", 100, 1000, 160),
     batch_matmul_transpose("bfloat16", 16, 256, 128),
     mamba("chunk_state",
