@@ -38,7 +38,7 @@ _TEMPLATE_DTYPES = (
     "float32", "float16", "int8", "int32", "uint8", "int16", "uint16", "uint32", "int64", "uint64", "bool", "bfloat16"
 )  # fmt: skip
 _TYPES_OF_DTYPES = "".join(
-    f"template <> struct ascendc_tpl::TypeOf<{_GE_DTYPE[name]}> {{ using type = {_C_TYPE[name]}; }};\n"
+    f"template <> struct ascendc_tpl::TypeOf<{DTYPES[name][1]}> {{ using type = {_C_TYPE[name]}; }};\n"
     for name in _TEMPLATE_DTYPES
 )
 
@@ -211,13 +211,20 @@ def without_launches(text: str) -> str:
     return _LAUNCH.sub(lambda m: "AOT_HOST_LAUNCH" + "".join(_LINE_END.findall(m[0])), text)
 
 
+def _dtype_number(dtype: str) -> str:
+    return str(DTYPES[dtype][1]) if dtype in DTYPES else _GE_DTYPE[dtype]
+
+
 def _case_dtypes(signature: Signature | None, case: Case) -> str:
-    """The numbers of the case's dtypes, for template arguments that are an input's or an output's."""
+    """The numbers of the case's dtypes, for template arguments that are an input's or an output's.
+
+    Not their names: a kernel may include headers of the host, behind which DT_FLOAT and its like are no macros.
+    """
     inputs, outputs = (signature.inputs, signature.outputs) if signature is not None else ((), ())
     column = dtype_column(signature, case.inputs, case.outputs) if signature is not None else 0
     lines = []
     for name, parameters in (("aot_inputs", inputs), ("aot_outputs", outputs)):
-        numbers = ", ".join(_GE_DTYPE[p.dtypes[column]] for p in parameters) or "~uint64_t{0}"
+        numbers = ", ".join(_dtype_number(p.dtypes[column]) for p in parameters) or "~uint64_t{0}"
         lines.append(f"static constexpr uint64_t {name}[] = {{{numbers}}};\n")
     return "".join(lines)
 

@@ -289,6 +289,21 @@ def siblings(root: Path, host: dict[str, str]) -> list[Path]:
     return list(found)
 
 
+def led_to(root: Path, sources: Sequence[Path]) -> list[Path]:
+    """What ``sources`` of neighbours lead to in turn: those beside headers that they include by a path, and so on."""
+    found: dict[Path, None] = {}
+    pending = [(s.parent, read(s)) for s in sources if not s.is_relative_to(root)]
+    while pending:
+        folder, text = pending.pop(0)
+        for included in INCLUDE.findall(text):
+            header = (folder / included).resolve()
+            beside = map(header.with_suffix, SOURCES) if header.is_file() and not header.is_relative_to(root) else ()
+            more = [s for s in beside if s.is_file() and s not in found and s not in sources]
+            found |= dict.fromkeys(more)
+            pending += [(s.parent, read(s)) for s in more]
+    return list(found)
+
+
 def bodies_by_name(root: Path, files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:
     """Sources beside headers that are included by their way from a folder ``above``, where they have a body for a
     function that ``files`` call."""

@@ -99,7 +99,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         host_sources=sources,
         shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
-        spare_sources=around.spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers]),
+        spare_sources=_spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers]),
         shape_sources=_shape_sources(root, host, sources, rules.library_sources),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
@@ -206,6 +206,12 @@ def _host_sources(
             own += [p for p in sources if registration.search(host[p])]
             own += around.called(own, {p: host[p] for p in sources})
     return tuple(own), tuple(shared)
+
+
+def _spare_sources(root: Path, owners: Sequence[Path], used: Sequence[Path]) -> tuple[Path, ...]:
+    """Sources of neighbours that are compiled when a function is missing; none of the ``used``."""
+    found = around.spare_sources(root, owners, used)
+    return (*found, *(s for s in around.led_to(root, used) if s not in found))
 
 
 def _shape_sources(

@@ -69,6 +69,22 @@ def test_the_top_of_a_repository_may_lie_above_folders_without_lists(tmp_path: P
     assert shared in load_project(root).host_include_dirs
 
 
+def test_a_neighbours_source_leads_to_its_own_neighbours(tmp_path: Path) -> None:
+    """cann-ops' batch_mat_mul_v3: what it inherits from mat_mul_v3 calls functions of that operator's other sources."""
+    root = write_repository(tmp_path)
+    write(
+        tmp_path / "math" / "beside" / "op_host",
+        {
+            "rows.h": "#pragma once\nint Rows();\n",
+            "rows.cpp": '#include "rows.h"\n#include "deeper.h"\nint Rows() { return Deeper(); }\n',
+            "deeper.h": "#pragma once\nint Deeper();\n",
+            "deeper.cpp": '#include "deeper.h"\nint Deeper() { return 1; }\n',
+        },
+    )
+    include(root / "op_host" / "arch22" / "scale_rows_tiling.cpp", "../../../beside/op_host/rows.h")
+    assert {p.name for p in load_project(root).spare_sources} >= {"deeper.cpp"}
+
+
 def test_a_tiling_function_that_a_neighbour_registers_is_taken(tmp_path: Path) -> None:
     """ops-cv's upsample_nearest2d_grad: one program serves two operators, and stands in the other one's folder."""
     root = write_repository(tmp_path)

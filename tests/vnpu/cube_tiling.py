@@ -19,7 +19,7 @@ FIELDS = [
     "CLayoutInfoB", "CLayoutInfoS1", "CLayoutInfoN", "CLayoutInfoG", "CLayoutInfoS2", "BatchNum", "mxTypePara",
 ]  # fmt: skip
 WISHES = ("m", "n", "k", "cores", "dtype", "out", "turn_a", "turn_b", "bias", "split_k", "single_m", "single_n",
-          "single_k", "base_m", "base_n", "l1")  # fmt: skip
+          "single_k", "base_m", "base_n", "l1", "sparse")  # fmt: skip
 DTYPES = {"float32": 0, "float16": 1, "int8": 2, "int32": 3, "bfloat16": 27, "int4": 29}
 
 
@@ -47,7 +47,7 @@ def choose(folder: Path, m: int, n: int, k: int, cores: int = 1, dtype: str = "f
            **more: int) -> CubeTiling | None:  # fmt: skip
     """What GetTiling says; None for -1."""
     wishes = {"m": m, "n": n, "k": k, "cores": cores, "dtype": DTYPES[dtype], "out": DTYPES[out], **more}
-    unset = {"turn_a": 0, "turn_b": 0, "bias": 0, "split_k": 0}
+    unset = {"turn_a": 0, "turn_b": 0, "bias": 0, "split_k": 0, "sparse": 0}
     values = (ctypes.c_int32 * len(WISHES))(*(wishes.get(name, unset.get(name, -1)) for name in WISHES))
     tiling = CubeTiling()
     used = library(folder).choose(values, ctypes.byref(tiling))

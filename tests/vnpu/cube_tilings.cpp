@@ -6,7 +6,7 @@ using matmul_tiling::DataType;
 using matmul_tiling::TPosition;
 
 // `wish`: m, n, k, cores, type of A and B, of C, A transposed, B transposed, bias, split k, single m, n, k, base m, n,
-// L1 bytes (or -1). `out`: a TCubeTiling.
+// L1 bytes (or -1), sparse. `out`: a TCubeTiling.
 extern "C" int choose(const int32_t* wish, AscendC::tiling::TCubeTiling* out) {
   matmul_tiling::MultiCoreMatmulTiling t;
   const auto in = static_cast<DataType>(wish[4]), result = static_cast<DataType>(wish[5]);
@@ -22,6 +22,7 @@ extern "C" int choose(const int32_t* wish, AscendC::tiling::TCubeTiling* out) {
   t.SetSingleShape(wish[10], wish[11], wish[12]);
   if (t.SetFixSplit(wish[13], wish[14], -1) != 0) return -1;
   t.SetBufferSpace(wish[15], -1, -1);
+  t.SetSparse(wish[16] != 0);
   optiling::TCubeTiling data;
   if (t.GetTiling(data) == -1) return -1;
   data.SaveToBuffer(out, sizeof *out);

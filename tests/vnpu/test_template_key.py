@@ -91,8 +91,9 @@ def reference(x):
 """
 
 
-# Who says the type; or a header of keys that has no guard and that the kernel includes twice.
-@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)", "twice"])
+# Who says the type; a header of keys that has no guard and that the kernel includes twice; or a header of the host,
+# behind which DT_FLOAT16 is no macro.
+@pytest.fixture(scope="module", params=["", "ASCENDC_TPL_INPUT(0)", "ASCENDC_TPL_OUTPUT(0)", "twice", "host"])
 def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Operator:
     root = tmp_path_factory.mktemp("made") / "grow"
     texts = {"op_host/grow.cpp": _HOST, "op_kernel/grow.cpp": _KERNEL, "op_kernel/grow_keys.h": _KEYS}
@@ -103,6 +104,8 @@ def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
         again = f'#include "grow_keys.h"\n#include "grow_keys.h"\n{struct}'
         texts["op_kernel/grow.cpp"] = _KERNEL.replace('#include "grow_keys.h"\n', again)
         texts["op_host/grow.cpp"] = _HOST.replace("namespace optiling {", f"{struct}namespace optiling {{", 1)
+    elif request.param == "host":
+        texts["op_kernel/grow_keys.h"] = f'{_KEYS}#include "tiling/tiling_api.h"\n'
     elif request.param:  # the case says the type; the tiling function always names the first one
         texts["op_kernel/grow_keys.h"] = _KEYS.replace("C_DT_INT32),", f"C_DT_INT32, {request.param}),")
         texts["op_host/grow.cpp"] = _HOST.replace("context->GetInputDesc(0)->GetDataType()", "C_DT_FLOAT16")

@@ -49,6 +49,7 @@ def test_the_cube_core_copies_what_its_vector_cores_ask_for(way: int, times: int
                     binary=kernels())  # fmt: skip
     np.testing.assert_allclose(out, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
     clean(report)
+    assert not report["relies_on"]  # the buffers are in its cube core's L1, which is large enough
     assert report["profile"]["aic_mte2_time_us"] > 0
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
+from test_cube import launch
 from test_mixed import default_options, device
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.device.launch import list_descriptor
+from ascendopt_tune.errors import DeviceError
 
 __all__ = ["default_options"]
 # As in mhc_pre_sinkhorn: where the function is a class template's, g++ 12 ends in an internal error.
@@ -82,3 +85,35 @@ def test_a_matmul_impl_asks_for_groups() -> None:
     acl.launch(acl.load(acl.compile(MULTIPLIES, "multiplies.cpp", [])).function("multiplies"), 1, [0])
     acl.synchronize()
     assert acl.report()["profile"]["vectors_per_block"] == 2
+
+
+# cann-ops' batch_mat_mul_v3 sets the order of a product's tiles by the register's bit; ops-nn's asks for L0C's size.
+CONTROL = """\
+#include "kernel_operator.h"
+#define ASCENDC_CUBE_ONLY
+#include "lib/matmul_intf.h"
+using namespace AscendC;
+static_assert(ToMatmulConfig(CFG_MDL).doMultiDataLoad && TOTAL_L0C_SIZE == 128 * 1024);
+extern "C" __global__ __cube__ void control(GM_ADDR out, uint64_t bit) {
+  GlobalTensor<uint64_t> word;
+  word.SetGlobalBuffer(reinterpret_cast<__gm__ uint64_t*>(out));
+  SetHF32Mode(true);
+  SetMMRowMajor();
+  word.SetValue(0, static_cast<uint64_t>(get_ctrl()));
+  set_ctrl(sbitset0(get_ctrl(), 46));
+  set_ctrl(sbitset1(get_ctrl(), bit));
+  word.SetValue(1, static_cast<uint64_t>(get_ctrl()));
+  SetMMColumnMajor();
+  word.SetValue(2, static_cast<uint64_t>(get_ctrl()));
+}
+"""
+
+
+def test_the_control_register_by_its_bits() -> None:
+    acl, words = device(), np.zeros(4, np.uint64)
+    binary = acl.load(acl.compile(CONTROL, "control.cpp", []))
+    launch("control", [], words, ctypes.c_uint64(47), binary=binary)
+    infinities = 1 << 48  # which stay what they are, always
+    assert words.tolist() == [1 << 46 | 1 << 51 | infinities, 1 << 47 | 1 << 51 | infinities, 1 << 47 | infinities, 0]
+    with pytest.raises(DeviceError, match="CTRL with other bits"):
+        launch("control", [], words, ctypes.c_uint64(60), binary=binary)

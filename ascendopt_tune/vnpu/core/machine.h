@@ -248,6 +248,17 @@ class Core {
   std::map<size_t, Matmul> multiplications;  // of the vector cores of the group, by the objects' numbers
   std::vector<MatmulSetup> registered;       // by this cube core's own program
   bool multiplies = false;                   // an object of the high-level Matmul has been started
+  // L1 that this core's objects have taken, one behind the other; `together`: over each other, as it was too little.
+  struct MatmulRooms {
+    bool begun = false, alone = true, together = false;  // alone: nobody else's buffers lie behind the latest
+    uint64_t begin = 0, end = 0;
+    const Matmul* turn = nullptr;  // whose it is, with `together`
+    bool ended = true;             // it has said that another one's turn may come
+  };
+  MatmulRooms matmul_rooms;
+  // Around what one object takes: `more` bytes beside what it has, or all that it needs, over the others' (true).
+  bool matmul_rooms_open(uint64_t more, uint64_t all);
+  void matmul_rooms_close();
   struct MatmulResults {
     uint32_t buffers = 0;
     uint8_t* at = nullptr;

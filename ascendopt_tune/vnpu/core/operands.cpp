@@ -114,7 +114,9 @@ void* Core::allocate_local(Memory memory, uint32_t bytes, const void* pc) {
   const uint64_t offset = used(memory);
   used_[static_cast<size_t>(memory)] += bytes;
   const Region& region = map[memory];
-  if (used(memory) > region.bytes) overfull_[static_cast<size_t>(memory)] = true;
+  // A vector core's L1 is its cube core's.
+  const bool asks = kind == CoreKind::Vector && groups.mixed() && memory == Memory::L1;
+  if (used(memory) > (asks ? chip.l1_bytes : region.bytes)) overfull_[static_cast<size_t>(memory)] = true;
   if (offset >= region.bytes) {
     buffers_beyond_ += bytes != 0;
     return beyond(memory, offset);
@@ -131,6 +133,7 @@ void Core::reset_local() {
   shared_ = {};
   buffers_.clear();
   matmul_results_.clear();
+  matmul_rooms = {};
   buffers_beyond_ = 0;
   if (!multiplication.allocated) std::memset(events_, 0, sizeof events_);
 }
@@ -140,6 +143,27 @@ uint8_t* Core::matmul_results(uint32_t bytes, uint32_t buffers) {
   if (buffers > held.buffers)
     held = {buffers, static_cast<uint8_t*>(allocate_local(Memory::L0C, bytes * buffers, caller))};
   return held.at;
+}
+
+// On the device all objects lie over each other (asc-devkit, InitShareBufStart); here they do where L1 is too small for
+// all of them, so that what one has brought there stays there as long as it can.
+bool Core::matmul_rooms_open(uint64_t more, uint64_t all) {
+  MatmulRooms& r = matmul_rooms;
+  const uint64_t from = used(Memory::L1), room = map[Memory::L1].bytes;
+  if (!r.begun) r.begin = r.end = from;
+  r.alone = r.alone && r.end == from;
+  r.begun = true;
+  if (!r.together && more <= local_left(Memory::L1)) return false;
+  if (r.begin + all > (r.alone ? room : r.end)) return false;
+  r.together = true;
+  shared_[static_cast<size_t>(Memory::L1)] = {true, false, false, r.begin, from};
+  share_begin(Memory::L1, false);
+  return true;
+}
+
+void Core::matmul_rooms_close() {
+  if (shared_[static_cast<size_t>(Memory::L1)].open) share_end(Memory::L1);
+  if (matmul_rooms.alone) matmul_rooms.end = used(Memory::L1);
 }
 
 // Buffers of different users cut the part differently: from the second one on it is one buffer.

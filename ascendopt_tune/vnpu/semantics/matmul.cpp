@@ -159,6 +159,11 @@ void matmul_init(Matmul& m, const char* api) {
   Multiplication(m, api).init();
 }
 
+void matmul_end(const Matmul& m) {
+  Core::MatmulRooms& rooms = core().matmul_rooms;
+  if (rooms.turn == &m) rooms.ended = true;
+}
+
 bool matmul_next(Matmul& m, bool add, void* into, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);

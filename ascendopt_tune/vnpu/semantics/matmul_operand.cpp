@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMostPitch = 65535;   // elements from row to row that one ND2NZ copy can take
 constexpr int32_t kMostRows = 16384;    // rows of one
 constexpr uint32_t kMostRepeats = 255;  // of a load
+constexpr int32_t kPlaces = 8;          // bytes of a sparse tile's row of places: two bits for each element
 
 // Tiles (or squares) of two axes, and by how many tiles (squares at the source) a step along each goes on.
 struct Grid {
@@ -48,8 +49,9 @@ Operand2D::Operand2D(Matmul& m, bool left, const char* api)
       step_inner_(!m.configuration.packets ? 1
                   : left                   ? m.cut.step_ka
                                            : m.cut.step_kb),
-      inner_all_(m.cut.k),
-      base_inner_(m.cut.base_k) {}
+      // A sparse B has half as many elements along k.
+      inner_all_(m.cut.k / (sparse() ? 2 : 1)),
+      base_inner_(m.cut.base_k / (sparse() ? 2 : 1)) {}
 
 uint64_t Operand2D::packet_bytes(bool along_k) const {
   const int32_t outer = step_outer_ * base_outer_, inner = step_inner_ * base_inner_;
@@ -58,8 +60,8 @@ uint64_t Operand2D::packet_bytes(bool along_k) const {
   return bytes(static_cast<int64_t>(rows) * columns);
 }
 
-void Operand2D::allocate() {
-  if (matrix_.in_l1) return;
+uint64_t Operand2D::plan() {
+  if (matrix_.in_l1) return 0;
   const int32_t depth = left_ ? m_.cut.depth_a : m_.cut.depth_b;
   const int32_t blocks = step_outer_ * step_inner_;
   if (blocks > depth) {
@@ -68,9 +70,14 @@ void Operand2D::allocate() {
   }
   packets_.bytes = packet_bytes(rows_along_k());
   if (matrix_.may_turn) packets_.bytes = std::max(packets_.bytes, packet_bytes(!rows_along_k()));
+  if (sparse()) packets_.bytes += packets_.bytes / 4;  // the places lie behind the packet's tiles
   packets_.count = std::min(static_cast<uint32_t>(depth / blocks), MatmulPackets::kMost);
   packets_.next = 0;
-  const uint64_t needed = packets_.bytes * packets_.count;
+  return packets_.bytes * packets_.count;
+}
+
+void Operand2D::allocate() {
+  const uint64_t needed = plan();
   if (needed <= packets_.capacity) return;
   packets_.base = static_cast<uint8_t*>(local_allocate(Memory::L1, static_cast<uint32_t>(needed)));
   packets_.capacity = needed;
@@ -79,7 +86,7 @@ void Operand2D::allocate() {
 int64_t Operand2D::pitch() const {
   if (matrix_.pitch != 0) return matrix_.pitch;
   if (left_) return matrix_.turned ? m_.org_m : m_.org_ka;
-  return matrix_.turned ? m_.org_kb : m_.org_n;
+  return matrix_.turned ? m_.org_kb / (sparse() ? 2 : 1) : m_.org_n;
 }
 
 int32_t Operand2D::outer_tiles(int32_t outer) const {
@@ -162,10 +169,22 @@ void Operand2D::copy(const Packet& p) const {
         left_ ? inners : outers, m_.user_tiling, m_.user_data);
     return;
   }
+  if (sparse()) copy_places(p);
   if (matrix_.layout == MatrixLayout::Tiles) return copy_tiles(p, static_cast<const uint8_t*>(matrix_.data));
   const int64_t row = rows_along_k() ? p.inner : p.outer, column = rows_along_k() ? p.outer : p.inner;
   check_rows();
   copy_rows(p, static_cast<const uint8_t*>(matrix_.data) + bytes(row * pitch() + column));
+}
+
+// The places of a sparse packet's elements, in tiles as the elements are, behind these.
+void Operand2D::copy_places(const Packet& p) const {
+  const auto all = static_cast<uint64_t>(up(m_.org_n, 16)), rows = static_cast<uint64_t>(up(p.rows, 16));
+  CopyShape s;
+  s.bursts = static_cast<uint32_t>(pieces_of(p.columns, c0()));
+  s.burst_bytes = s.dst_stride = rows * kPlaces;
+  s.src_stride = all * kPlaces;
+  const uint64_t first = (static_cast<uint64_t>(p.inner / c0()) * all + static_cast<uint64_t>(p.outer)) * kPlaces;
+  copy_gm_to_local(p.at + packets_.bytes / 5 * 4, static_cast<const uint8_t*>(m_.places) + first, s, api_);
 }
 
 // Rows that begin or end within a byte can't be copied.
@@ -266,7 +285,9 @@ void Operand2D::load(int32_t outer, int32_t inner, uint8_t* to) {
   }
   const int32_t o = outer * base_outer_, i = inner * base_inner_;
   const int32_t outers = rest(outer_all_, o, base_outer_), inners = rest(inner_all_, i, base_inner_);
-  if (!rows_along_k())
+  if (sparse())
+    load_sparse(p, o - p.outer, i - p.inner, outers, inners, to);
+  else if (!rows_along_k())
     load_plain(p, o - p.outer, i - p.inner, outers, inners, to);
   else if (size() == 2)
     load_turned_2(p, o - p.outer, i - p.inner, outers, inners, to);
@@ -286,6 +307,21 @@ void Operand2D::load_plain(const Packet& p, int32_t outer, int32_t inner, int32_
     load_tiles(left_ ? Memory::L0A : Memory::L0B, to + dst * kFractalBytes, from + src * kFractalBytes, l,
                matrix_.dtype, api_);
   });
+}
+
+// Tiles below each other are neighbours in L1; one load takes those of as many columns as lie there without gaps.
+void Operand2D::load_sparse(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,
+                            uint8_t* to) const {
+  const int32_t high = up(p.rows, 16) / 16, tiles = pieces_of(outers, 16), deep = pieces_of(inners, c0());
+  const uint8_t* places = p.at + packets_.bytes / 5 * 4;
+  const int32_t rows = tiles == high ? tiles * deep : tiles;  // at once
+  for (int32_t done = 0; done < tiles * deep;) {
+    const int32_t from = (inner / c0() + done / tiles) * high + outer / 16 + done % tiles;
+    const int32_t some = std::min<int32_t>(rest(rows, done % rows, rows), kMostRepeats);
+    load_tiles_and_places(to + done * kFractalBytes, p.at + from * kFractalBytes, places + from * 16 * kPlaces, 0,
+                          static_cast<uint32_t>(some), api_);
+    done += some;
+  }
 }
 
 void Operand2D::load_turned_2(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,

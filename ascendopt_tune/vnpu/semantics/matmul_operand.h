@@ -40,8 +40,12 @@ class Operand2D {
  public:
   Operand2D(Matmul& m, bool left, const char* api);
 
-  // Divides L1: room for `depth` blocks, or a packet of step x step blocks once or more often.
+  // Divides L1: room for `depth` blocks, or a packet of step x step blocks once or more often. Bytes that are needed;
+  // they are taken where they are more than what was taken before.
+  uint64_t plan();
   void allocate();
+  // What was taken is others' now.
+  void drop() { packets_.capacity = 0; }
   // Block (outer, inner) comes to L1, if it isn't there, and is the one to be read.
   void use(int32_t outer, int32_t inner);
   // It comes where there is room beside the one that is read.
@@ -78,6 +82,7 @@ class Operand2D {
   int32_t row_unit(bool along_k) const { return along_k && size() == 1 ? c0() : 16; }
   int32_t column_unit(bool along_k) const { return along_k && size() == 4 ? 16 : c0(); }
   uint64_t packet_bytes(bool along_k) const;
+  bool sparse() const { return !left_ && m_.configuration.sparse; }
   int64_t pitch() const;
   Packet packet(int32_t outer, int32_t inner, uint32_t slot) const;
   uint32_t slot_of(int32_t outer, int32_t inner) const;  // count: none
@@ -86,9 +91,11 @@ class Operand2D {
   void bring(int32_t outer, int32_t inner);
   void copy(const Packet& p) const;
   void check_rows() const;
+  void copy_places(const Packet& p) const;
   void copy_rows(const Packet& p, const uint8_t* from, int32_t count = 1, int64_t stride = 0) const;
   void copy_tiles(const Packet& p, const uint8_t* from) const;
   void load_plain(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
+  void load_sparse(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_2(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners, uint8_t* to) const;
   void load_turned_squares(const Packet& p, int32_t outer, int32_t inner, int32_t outers, int32_t inners,
                            uint8_t* to) const;

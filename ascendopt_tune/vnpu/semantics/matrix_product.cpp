@@ -353,6 +353,27 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   if (e.m1 * e.n1 >= kHeldByItself) on.hold_in_order(Pipe::M);
 }
 
+namespace {
+
+// asc-devkit's numbers. Infinities and NaN stay what they are, always.
+constexpr uint64_t kShortFloats = 1ull << 46, kTiesToZero = 1ull << 47, kInfinities = 1ull << 48,
+                   kRowsFirst = 1ull << 51;
+
+}  // namespace
+
+uint64_t control_register() {
+  const Core& c = core();
+  return kInfinities | (c.short_floats.on ? kShortFloats : 0) | (c.short_floats.ties_to_zero ? kTiesToZero : 0) |
+         (c.rows_first ? kRowsFirst : 0);
+}
+void set_control_register(uint64_t value, const char* api) {
+  Core& c = core();
+  if ((value & ~(kShortFloats | kTiesToZero | kRowsFirst)) != kInfinities)
+    unsupported(api, "CTRL with other bits than 46, 47 (HF32) and 51 (the order of a product's tiles) changed");
+  c.short_floats = {(value & kShortFloats) != 0, (value & kTiesToZero) != 0};
+  c.rows_first = (value & kRowsFirst) != 0;
+  c.scalar(ScalarKind::Cycle);
+}
 void set_rows_first(bool on) {
   core().rows_first = on;
   core().scalar(ScalarKind::Cycle);

@@ -5,6 +5,7 @@
 //   A pipe that fills a buffer waits for the latest use of any buffer with the same flag, which is never too early.
 #include "multiplication.h"
 
+#include "handed_over.h"
 #include "vnpu/cube.h"
 #include "vnpu/matmul_begin.h"
 
@@ -62,6 +63,8 @@ void Multiplication::check() const {
   const int32_t c0 = tile_columns(m_.a.dtype);
   const bool turns = a_.rows_along_k() || b_.rows_along_k();
   require(cut_.base_k % (turns ? std::max(c0, 16) : c0) == 0, "baseK has to be a multiple of a tile's columns");
+  require(!m_.configuration.sparse || cut_.base_k % (2 * c0) == 0,
+          "baseK of a sparse B has to be a multiple of 64, of which 32 are there");
 }
 
 bool begin_matmul(bool constant_tiling) {
@@ -73,23 +76,50 @@ bool begin_matmul(bool constant_tiling) {
   return first;
 }
 
+// L1 for blocks and the bias: behind other objects', or over them.
+void Multiplication::take_rooms() {
+  const uint64_t bias = cut_.has_bias ? static_cast<uint64_t>(up(cut_.base_n, 16)) * 4 : 0;
+  const auto more = [](uint64_t needed, uint64_t has) { return needed > has ? needed : 0; };
+  const uint64_t a = a_.plan(), b = b_.plan();
+  const uint64_t missing =
+      more(a, m_.packets_a.capacity) + more(b, m_.packets_b.capacity) + more(bias, m_.bias_capacity);
+  if (missing == 0) return;
+  if (core_.matmul_rooms_open(missing, a + b + bias)) {
+    a_.drop();
+    b_.drop();
+    m_.bias_capacity = 0;
+    if (core_.matmul_rooms.turn == &m_) core_.matmul_rooms.turn = nullptr;  // it lies elsewhere from now on
+  }
+  a_.allocate();
+  b_.allocate();
+  if (bias > m_.bias_capacity) {
+    m_.bias_slot = static_cast<uint8_t*>(local_allocate(Memory::L1, static_cast<uint32_t>(bias)));
+    m_.bias_capacity = bias;
+  }
+  core_.matmul_rooms_close();
+}
+
+// Where objects lie over each other, the one before has to have ended, and what it still reads is waited for.
+void Multiplication::take_turn() {
+  Core::MatmulRooms& rooms = core_.matmul_rooms;
+  if (rooms.together && rooms.turn != &m_) {
+    require(rooms.ended || rooms.turn == nullptr,
+            "another object's End comes first: L1 is too small for all objects, and they share it");
+    order(Pipe::MTE1, Pipe::MTE2);
+    barrier(Pipe::MTE2);
+    a_.forget();
+    b_.forget();
+  }
+  rooms.turn = &m_;
+  rooms.ended = core_.groups.mixed();  // of a vector core's objects the cube core doesn't hear it
+}
+
 void Multiplication::init() {
   begin_matmul(m_.configuration.constant_tiling);
   allocate_flags(flags_);
   if (untiled()) return;
   check();
-  const bool whole = m_.batches.a.layout != BatchLayout::None && m_.batches.room != BatchRoom::Blocks;
-  if (!whole) {
-    a_.allocate();
-    b_.allocate();
-  }
-  if (cut_.has_bias && !whole) {
-    const uint64_t needed = static_cast<uint64_t>(up(cut_.base_n, 16)) * 4;
-    if (needed > m_.bias_capacity) {
-      m_.bias_slot = static_cast<uint8_t*>(local_allocate(Memory::L1, static_cast<uint32_t>(needed)));
-      m_.bias_capacity = needed;
-    }
-  }
+  if (m_.batches.a.layout == BatchLayout::None || m_.batches.room == BatchRoom::Blocks) take_rooms();
   const auto bytes = static_cast<uint32_t>(up(cut_.base_m, 16) / 16 * b_.outer_tiles(cut_.base_n)) * 1024;
   const auto buffers = static_cast<uint32_t>(std::clamp(cut_.buffers_c, 1, MultiplicationFlags::kResults));
   if (m_.c.in_l1 || (bytes <= m_.result_bytes && buffers <= m_.result_buffers)) return;
@@ -180,6 +210,7 @@ Product Multiplication::product_of(int32_t step, bool add, bool bias, int unit_f
   p.unit_flag = static_cast<uint8_t>(unit_flag);
   p.rows_first = m_.c.layout != MatrixLayout::Tiles;
   p.pairs_of_columns = a_.rows_along_k();
+  p.sparse = m_.configuration.sparse;
   return p;
 }
 
@@ -221,6 +252,7 @@ bool Multiplication::go_on() {
   require(cut_.m > 0 && cut_.n > 0 && cut_.k > 0, "singleCoreM, singleCoreN and singleCoreK have to be above 0");
   require(m_.a.data != nullptr && m_.b.data != nullptr, "SetTensorA and SetTensorB come first");
   require(!m_.with_bias || cut_.has_bias, "SetBias needs a tiling with isBias");
+  require(!m_.configuration.sparse || m_.places != nullptr, "SetSparseIndex comes first");
   require(!m_.with_bias || !m_.configuration.partial, "isPartialOutput is for products without a bias");
   Place p{};
   if (!next_place(p)) return false;
@@ -232,6 +264,7 @@ bool Multiplication::go_on() {
 
 bool Multiplication::next(bool add, void* into, bool by_unit_flags) {
   if (!go_on()) return false;
+  take_turn();
   if (!add && into == nullptr && m_.result_buffers > 1) m_.buffer = 1 - m_.buffer;
   auto* c = into != nullptr ? static_cast<uint8_t*>(into) : m_.result + m_.buffer * m_.result_bytes;
   if (into == nullptr) await_free(Pipe::FIX, Pipe::M, flags_.results[m_.buffer]);

@@ -73,6 +73,8 @@ class Multiplication {
     if (!holds) misuse(api_, rule.c_str());
   }
   void check() const;
+  void take_rooms();
+  void take_turn();
   // An object that a kernel registers and doesn't use may have a tiling of zeros.
   bool untiled() const { return cut_.base_m == 0 && cut_.base_n == 0 && cut_.base_k == 0; }
   struct Place {

@@ -64,14 +64,16 @@ class __attribute__((visibility("hidden"))) Chooser {
  public:
   explicit Chooser(const MatmulApiTilingBase& t)
       : t_(t),
+        turned_b_(t.b_.turned || t.sparse_),  // a sparse B has one direction, whatever SetBType says
         bits_(bits_of(t.a_.type)),
         c0_(256 / bits_),
         m_(t.shape_.m > 0 ? t.shape_.m : t.org_.m),
         n_(t.shape_.n > 0 ? t.shape_.n : t.org_.n),
         k_(t.shape_.k > 0 ? t.shape_.k : t.org_.k),
         // Tiles that have to be turned have 16, 32 or 64 rows of k.
-        k_unit_(t.a_.turned || !t.b_.turned ? std::max<int64_t>(c0_, 16) : c0_),
-        n_unit_(bits_ <= 8 && !t.b_.turned ? c0_ : 16),
+        // Of a sparse B half of the elements along k are there.
+        k_unit_((t.a_.turned || !turned_b_ ? std::max<int64_t>(c0_, 16) : c0_) * (t.sparse_ ? 2 : 1)),
+        n_unit_(bits_ <= 8 && !turned_b_ ? c0_ : 16),
         m_unit_(bits_ <= 8 && t.a_.turned ? c0_ : 16),
         // A batch's matrices lie in L1 whole, and are turned by squares.
         base_unit_(t.axes_a_.b > 0 ? m_unit_ : 16) {}
@@ -88,6 +90,8 @@ class __attribute__((visibility("hidden"))) Chooser {
     double cycles = std::numeric_limits<double>::infinity();
   };
   bool valid() const;
+  bool covers_types() const;
+  bool small(int32_t cores) const;
   Cut split(int32_t cores) const;
   int64_t bytes(int64_t elements) const { return (elements * bits_ + 7) / 8; }
   double weigh(int64_t m, int64_t n, int64_t k) const;
@@ -104,22 +108,36 @@ class __attribute__((visibility("hidden"))) Chooser {
   }
 
   const MatmulApiTilingBase& t_;
+  const bool turned_b_;
   const int64_t bits_, c0_, m_, n_, k_, k_unit_, n_unit_, m_unit_, base_unit_;
 };
 
-bool Chooser::valid() const {
-  const bool known = t_.a_.type == DataType::DT_FLOAT || t_.a_.type == DataType::DT_FLOAT16 ||
-                     t_.a_.type == DataType::DT_BF16 || t_.a_.type == DataType::DT_INT8;
+bool Chooser::valid() const { return t_.a_.type == t_.b_.type && m_ > 0 && n_ > 0 && k_ > 0 && covers_types(); }
+
+bool Chooser::covers_types() const {
+  const DataType type = t_.a_.type;
+  // A sparse B is int8 and lies as [n, k / 2].
+  if (t_.sparse_) return type == DataType::DT_INT8 && k_ % 4 == 0;
   // Of int4 two elements share a byte: rows have even numbers of them, and A can't be turned.
-  const bool halves = t_.a_.type == DataType::DT_INT4 && !t_.a_.turned && k_ % 2 == 0 && (t_.b_.turned || n_ % 2 == 0);
-  return (known || halves) && t_.a_.type == t_.b_.type && m_ > 0 && n_ > 0 && k_ > 0;
+  if (type == DataType::DT_INT4) return !t_.a_.turned && k_ % 2 == 0 && (turned_b_ || n_ % 2 == 0);
+  return type == DataType::DT_FLOAT || type == DataType::DT_FLOAT16 || type == DataType::DT_BF16 ||
+         type == DataType::DT_INT8;
+}
+
+// What stays with one core on the device, whatever SetDim says (asc-devkit, PreProcessMiniShape): as many tiles of C as
+// cores at most, and A, B and C fit in L0 whole. Kernels take it for granted.
+bool Chooser::small(int32_t cores) const {
+  const bool free = t_.single_.m <= 0 && t_.single_.n <= 0 && t_.single_.k <= 0 && !t_.split_k_;
+  const int64_t down = pieces(m_, 16), across = pieces(n_, 16), deep = bytes(16 * up(k_, c0_));
+  return free && down * across <= cores && down * deep <= t_.limits_.l0a && across * deep <= t_.limits_.l0b &&
+         down * across * 1024 <= t_.limits_.l0c;
 }
 
 // What a product of one core's part costs in all, at the pace of its slowest pipe.
 double Chooser::weigh(int64_t m, int64_t n, int64_t k) const {
   const double tiles = static_cast<double>(pieces(m, 16) * pieces(n, 16) * pieces(k, c0_)) * (bits_ == 32 ? 2 : 1);
   const double left = t_.a_.turned && m < m_ ? copied(k, bytes(m)) : static_cast<double>(bytes(m * k)) / kIn;
-  const double right = !t_.b_.turned && n < n_ ? copied(k, bytes(n)) : static_cast<double>(bytes(n * k)) / kIn;
+  const double right = !turned_b_ && n < n_ ? copied(k, bytes(n)) : static_cast<double>(bytes(n * k)) / kIn;
   const double in = left + right;
   const double out = static_cast<double>(m * n * bytes_of(t_.c_.type)) / kOut;
   return std::max({tiles, in, out}) + kStart;
@@ -132,6 +150,7 @@ Chooser::Cut Chooser::split(int32_t cores) const {
   const int64_t unit_n = t_.base_.n > 0 ? t_.base_.n : std::max<int64_t>(n_unit_, t_.align_.n);
   const int64_t unit_k = std::max<int64_t>(std::max<int64_t>(k_unit_, 16), t_.align_.k);
   Cut best{m_, n_, k_, 1, std::numeric_limits<double>::infinity()};
+  if (small(cores)) return best;
   for (int64_t mi = 1; mi <= cores; mi++)
     for (int64_t ni = 1; mi * ni <= cores; ni++)
       for (int64_t ki = 1; mi * ni * ki <= cores && (ki == 1 || t_.split_k_); ki++) {
@@ -210,7 +229,7 @@ double Chooser::requests(const Base& base, int64_t m, int64_t n, int64_t k) cons
                    : windows(outer * pieces(k, deep), bytes(deep));
   };
   return static_cast<double>(columns) * matrix(m, base.m, t_.a_.turned) +
-         static_cast<double>(rows) * matrix(n, base.n, !t_.b_.turned);
+         static_cast<double>(rows) * matrix(n, base.n, !turned_b_);
 }
 
 void Chooser::choose_steps(const Cut& cut, const Base& base, TCubeTiling& out) const {
@@ -385,6 +404,10 @@ int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse) {
 }
 // Floats that are rounded first take as much room.
 int32_t MatmulApiTilingBase::SetMadType(MatrixMadType) { return 0; }
+int32_t MatmulApiTilingBase::SetSparse(bool isSparseIn) {
+  sparse_ = isSparseIn;
+  return 0;
+}
 // Neither has an effect (AscendC reference).
 int32_t MatmulApiTilingBase::SetSplitRange(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t) { return 0; }
 int32_t MatmulApiTilingBase::SetDoubleBuffer(bool, bool, bool, bool, bool, bool) { return 0; }

@@ -113,3 +113,9 @@ ASCENDC_INLINE void SetHF32TransMode(HF32TransMode mode) {
 }
 
 }  // namespace AscendC
+
+// The compiler's own names for the register that the functions above change bit by bit.
+ASCENDC_INLINE int64_t get_ctrl() { return static_cast<int64_t>(vnpu::control_register()); }
+ASCENDC_INLINE void set_ctrl(uint64_t config) { vnpu::set_control_register(config, "set_ctrl"); }
+ASCENDC_INLINE uint64_t sbitset0(uint64_t x, int64_t bit) { return x & ~(uint64_t{1} << bit); }
+ASCENDC_INLINE uint64_t sbitset1(uint64_t x, int64_t bit) { return x | uint64_t{1} << bit; }

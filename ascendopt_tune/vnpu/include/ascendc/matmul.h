@@ -15,7 +15,7 @@ struct Registration;
   template <const auto& = MM_CFG, typename...> \
   class MATMUL_POLICY = AscendC::matmul_api::policies::DEFAULT
 
-// Covered are half, bfloat16_t, float, int8_t, int4b_t; ND, NZ, ND_ALIGN, VECTOR; batches; not HF32, sparsity,
+// Covered are half, bfloat16_t, float, int8_t, int4b_t; ND, NZ, ND_ALIGN, VECTOR; batches; sparse B; not HF32,
 // AntiQuant.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto& MM_CFG = CFG_NORM,
           class MM_CB = MatmulCallBackFunc<nullptr, nullptr, nullptr>, MATMUL_POLICY_DEFAULT_OF(MatmulPolicy)>
@@ -49,6 +49,9 @@ class MatmulImpl {
                     (std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_a1)>, std::nullptr_t> &&
                      std::is_same_v<std::remove_cv_t<decltype(MM_CB::copy_b1)>, std::nullptr_t> && !own_way_out),
                 "AscendC::MatmulCallBackFunc: own copies for batches are not covered by the virtual NPU");
+  static_assert(matmul_inner::covers_sparse<A_TYPE, B_TYPE>(config),
+                "AscendC::SparseMatmulType is for B of int8_t in GM with ISTRANS, LayoutMode::NONE, no IBSHARE, and an "
+                "MDL configuration (AscendC reference)");
   static_assert(matmul_inner::refused(config) == nullptr,
                 "AscendC::Matmul: a field of MatmulConfig is not covered by the virtual NPU (docs/cube.md lists them)");
 
@@ -111,6 +114,13 @@ class MatmulImpl {
   ASCENDC_INLINE void SetTensorA(SrcAT) {
     static_assert(matmul_inner::matmul_covers<A_TYPE>,
                   "AscendC::Matmul::SetTensorA with a scalar is not covered by the virtual NPU");
+  }
+  // Which elements of B are there: two bits each, of tiles of 16 x 8 bytes that lie as NZ (AscendC reference).
+  ASCENDC_INLINE void SetSparseIndex(const GlobalTensor<uint8_t>& indexGlobal) {
+    static_assert(matmul_inner::is_sparse<B_TYPE>,
+                  "AscendC::Matmul::SetSparseIndex: B's type has to be SparseMatmulType");
+    state_.places = indexGlobal.pointer();
+    changed(false, true);
   }
   ASCENDC_INLINE void SetBias(const GlobalTensor<BiasT>& biasGlobal) {
     state_.bias.data = biasGlobal.pointer();
@@ -259,6 +269,7 @@ class MatmulImpl {
   ASCENDC_INLINE void End() {
     state_.with_bias = false;
     changed(true, true);
+    vnpu::matmul_end(state_);
   }
 
  protected:
@@ -317,6 +328,7 @@ class MatmulImpl {
     state_.configuration.split = config.isEnableChannelSplit;
     state_.configuration.partial = config.isPartialOutput;
     state_.configuration.shared = A_TYPE::ibShare && B_TYPE::ibShare;
+    state_.configuration.sparse = matmul_inner::is_sparse<B_TYPE>;
     using Policy = MATMUL_POLICY<MM_CFG, MatmulImpl, A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>;  // a kernel may have its own
     state_.configuration.triangle = Policy::triangle;
     state_.configuration.constant_tiling = matmul_inner::is_constant(MM_CFG);
@@ -403,6 +415,8 @@ class MatmulClient : public MatmulImpl<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG
   using DstT = typename C_TYPE::T;
   static_assert(!matmul_inner::config_of(MM_CFG).enableMixDualMaster,
                 "AscendC::Matmul: enableMixDualMaster is covered by the virtual NPU with ASCENDC_CUBE_ONLY alone");
+  static_assert(!matmul_inner::is_sparse<B_TYPE>,
+                "AscendC::SparseMatmulType is for kernels on cube cores alone: ASCENDC_CUBE_ONLY (AscendC reference)");
 
  public:
   template <bool sync = true, bool waitIterateBatch = false>

@@ -37,6 +37,13 @@ struct MatmulType {
   static constexpr TPosition srcPos = SRCPOS;
 };
 
+// B of which two in four elements along k are there; SetSparseIndex says which (AscendC guide, sparse Matmul).
+template <TPosition POSITION, TPosition INDEX_POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false,
+          LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false>
+struct SparseMatmulType : MatmulType<POSITION, FORMAT, TYPE, ISTRANS, LAYOUT, IBSHARE> {
+  static constexpr TPosition indexPosition = INDEX_POSITION;
+};
+
 // The type of sums in L0C.
 template <typename T>
 struct GetMmDstType {

@@ -86,6 +86,19 @@ constexpr vnpu::MatrixLayout layout_of(CubeFormat f) {
 constexpr bool in_unified_buffer(TPosition p) {
   return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC;
 }
+template <typename M, typename = void>
+constexpr bool is_sparse = false;
+template <typename M>
+constexpr bool is_sparse<M, std::void_t<decltype(M::indexPosition)>> = true;
+// A sparse matrix is B, as the reference has it.
+template <class A, class B>
+constexpr bool covers_sparse(const MatmulConfig& c) {
+  if constexpr (is_sparse<B>)
+    return !is_sparse<A> && std::is_same_v<typename B::T, int8_t> && B::isTrans && B::pos == TPosition::GM &&
+           B::indexPosition == TPosition::GM && B::layout == LayoutMode::NONE && !B::ibShare && c.doMultiDataLoad;
+  else
+    return !is_sparse<A>;
+}
 constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || in_unified_buffer(p); }
 constexpr bool covers_format(CubeFormat f, bool result) {
   return f == CubeFormat::ND || f == CubeFormat::NZ || (result ? f == CubeFormat::ND_ALIGN : f == CubeFormat::VECTOR);

@@ -218,7 +218,7 @@ constexpr int32_t DEFAULT_C0_SIZE = 32;
 constexpr int32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr int32_t MASK_PLACEHOLDER = 0;
 constexpr int32_t TOTAL_UB_SIZE = 196608, CUBE_MAX_SIZE = 256;
-constexpr uint32_t TOTAL_L1_SIZE = 524288;
+constexpr uint32_t TOTAL_L1_SIZE = 524288, TOTAL_L0C_SIZE = 131072;
 constexpr uint32_t RESERVED_WORKSPACE = 16 * 1024 * 1024, VECTOR_REG_WIDTH = 256;  // the second is other models'
 class ProcessLock;                                                                 // of CANN's own debugging
 constexpr int32_t TOTAL_VEC_LOCAL_SIZE = 184 * 1024;  // of them what CANN's own APIs reckon with

@@ -34,6 +34,8 @@ template <typename T, typename... None>
 constexpr T Align(T num1, T num2, None...) {
   return num2 == 0 ? T(0) : static_cast<T>(num1 + num2 - 1 - (num1 + num2 - 1) % num2);
 }
+constexpr MatmulConfig ToMatmulConfig(const MatmulConfig& cfg) { return cfg; }
+constexpr MatmulConfig ToMatmulConfig(const MatmulApiStaticTiling& cfg) { return cfg.cfg; }
 namespace Impl {
 constexpr int32_t QUEUE_DEPTH = 1;
 namespace Detail {

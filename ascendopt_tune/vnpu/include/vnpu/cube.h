@@ -74,6 +74,9 @@ void set_rows_first(bool on);
 // even neighbour, or towards zero.
 void set_short_floats(bool on);
 void set_short_ties_to_zero(bool on);
+// The register CTRL, of which kernels change the bits of the three registers above: 46, 47, 51.
+uint64_t control_register();
+void set_control_register(uint64_t value, const char* api);
 struct ShortFloats {
   bool on = false, ties_to_zero = false;
 };

@@ -63,6 +63,7 @@ struct MatmulConfiguration {
   bool unit_flag = false;            // hands results over by unit flags where all blocks are computed at once
   bool split = false;                // float tiles of C get 8 columns
   bool partial = false;              // a block is one product's alone: products along k follow each other
+  bool sparse = false;               // of B two in four elements along k are there, each row with their places
   bool shared = false;               // the vector cores of a group ask for one product (IBSHARE of A and B)
   int32_t triangle = 0;              // 1: blocks below the diagonal are left out, -1: above
   bool constant_tiling = false;      // known when the kernel is compiled
@@ -115,8 +116,9 @@ struct MatmulSetup {
   Matrix a, b, c, bias;
   int32_t org_m = 0, org_n = 0, org_ka = 0, org_kb = 0, org_kc = 0;  // of the whole matrices
   bool with_bias = false;
-  uint64_t word = 0;            // of quantization, for all columns
-  const void* words = nullptr;  // one for each column, in global memory
+  uint64_t word = 0;             // of quantization, for all columns
+  const void* words = nullptr;   // one for each column, in global memory
+  const void* places = nullptr;  // of a sparse B's elements, in global memory
   MatmulCopyIn copy_a = nullptr, copy_b = nullptr;
   MatmulCopyOut copy_out = nullptr;
   uint64_t user_tiling = 0, user_data = 0;
@@ -154,6 +156,8 @@ enum class MatmulArea { C, A, B, Bias };
 void matmul_bring(Matmul& m, MatmulArea which, const void* from, uint64_t bytes, const char* api);
 // New sizes and cut: memory is divided anew.
 void matmul_init(Matmul& m, const char* api);
+// Another object's turn may come.
+void matmul_end(const Matmul& m);
 // The next block: false when all are done. With `add` it is added to what the block before has left in L0C; `into` (may
 // be null): where in L0C the kernel wants it.
 bool matmul_next(Matmul& m, bool add, void* into, const char* api);

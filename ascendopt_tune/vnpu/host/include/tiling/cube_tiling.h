@@ -138,6 +138,7 @@ class MatmulApiTilingBase {
   int32_t SetBufferSpace(int32_t l1Size = -1, int32_t l0CSize = -1, int32_t ubSize = -1, int32_t btSize = -1);
   int32_t SetTraverse(MatrixTraverse traverse);
   int32_t SetMadType(MatrixMadType madType);
+  int32_t SetSparse(bool isSparseIn = false);
   int32_t SetSplitRange(int32_t maxBaseM = -1, int32_t maxBaseN = -1, int32_t maxBaseK = -1, int32_t minBaseM = -1,
                         int32_t minBaseN = -1, int32_t minBaseK = -1);
   int32_t SetDoubleBuffer(bool a, bool b, bool c, bool bias, bool transND2NZ = true, bool transNZ2ND = true);
@@ -173,7 +174,7 @@ class MatmulApiTilingBase {
   int32_t batches_ = 0;
   Extents shape_, org_, base_, single_, align_, most_single_, least_single_;
   int32_t org_kb_ = -1;
-  bool with_bias_ = false, split_k_ = false;
+  bool with_bias_ = false, split_k_ = false, sparse_ = false;
   MatrixTraverse traverse_ = MatrixTraverse::NOSET;
   AscendC::tiling::TCubeTiling chosen_;
 
