@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from cann_ops.table import TWICE, Row, dynamic_quant, gelu_tanh
+from test_matmul_sparse import as_tiles, sparse
 
 Tensor = torch.Tensor
 Order = tuple[int, int, int]
@@ -14,6 +15,10 @@ Order = tuple[int, int, int]
 def product(a: Tensor, b: Tensor, bias: Tensor | None, transpose_x1: bool, transpose_x2: bool) -> Tensor:
     found = (a.mT if transpose_x1 else a) @ (b.mT if transpose_x2 else b)
     return found if bias is None else found + bias
+
+
+def plain_product(a: Tensor, b: Tensor, *_: Any, **__: Any) -> Tensor:
+    return a @ b
 
 
 def product_of_batches(x1: Tensor, x2: Tensor, *_: Any, perm_x1: Order, perm_x2: Order, **__: Any) -> Tensor:
@@ -49,6 +54,11 @@ def swiglu_of_groups(x: Tensor, of_row: Tensor, ends: Tensor, weight: list[Tenso
     return swiglu_in_int8(torch.cat(parts) * of_row[:, None])
 
 
+def sum_of_products(x: Tensor, weight: Tensor, _: Tensor, __: Any, of_row: Tensor, of_column: Tensor, *___: Any,
+                    **____: Any) -> Tensor:  # fmt: skip
+    return ((x.double() @ matrix(weight).double()) * of_row[..., None] * of_column).sum(0)
+
+
 def quantized_after_rotation(x: Tensor, rotation: Tensor, _: Any, **__: Any) -> tuple[Tensor, Tensor]:
     return dynamic_quant((x.reshape(-1, len(rotation)) @ rotation).reshape(x.shape))
 
@@ -80,6 +90,30 @@ def linear_gelu(x: Tensor, weight: Tensor, bias: Tensor | None, approximate: int
     return gelu_tanh(found) if approximate else torch.nn.functional.gelu(found)
 
 
+# Of every four elements along k two are zeros; what is left, and the places of what is left, lie as tiles.
+SPARSE, _LEFT, _PLACES = sparse(128, 256)
+LEFT, PLACES = as_tiles(_LEFT, 32).reshape(4, 8, 16, 32).tolist(), as_tiles(_PLACES, 8).reshape(4, 8, 16, 8).tolist()
+
+
+def product_with_sparse(x: Tensor, _: Tensor, __: Tensor, of_row: Tensor, of_column: Tensor, bias: Tensor | None,
+                        **___: Any) -> Tensor:  # fmt: skip
+    found = x.double() @ torch.from_numpy(SPARSE).double().T * of_row[:, None] * of_column
+    return found if bias is None else found + bias
+
+
+def largest_and_sum(x: Tensor, weight: Tensor, target: Tensor, vocab_start_index: int, vocab_end_index: int,
+                    **_: Any) -> tuple[Tensor, ...]:  # fmt: skip
+    """Of each row of the products, which are rounded to half first, and of what is wanted of it; a bit for each row."""
+    logits = (x @ weight.T).half().double()
+    most = logits.amax(-1)
+    rest = logits - most[:, None]
+    elsewhere = (target < vocab_start_index) | (target > vocab_end_index)
+    place = torch.where(elsewhere, 0, target - vocab_start_index)
+    found = torch.where(elsewhere, 0, rest.gather(1, place[:, None].long())[:, 0])
+    bits = (elsewhere.reshape(-1, 8).int() << torch.arange(8)).sum(-1).to(torch.uint8)
+    return most, rest.exp().sum(-1), found, bits, place.to(target.dtype), logits
+
+
 NONE_OF_FFN = "- - - - - - - -"
 ENDS = [20, 50, 64]
 QUANTIZED = "-> int8[64,256] float32[64]"
@@ -108,6 +142,31 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
             product_and_added, ("float16", "bfloat16"),
             attrs={"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False, "enable_hf32": False}),
         GEMM,
+        Row("matmul/mat_mul_v3",
+            ("T[64,128] T[128,96] - - -> T[64,96]", "T[50,72] T[72,130] - - -> T[50,130]"), plain_product,
+            attrs={"transpose_x1": False, "transpose_x2": False, "offset_x": 0, "opImplMode": 1}),
+        Row("matmul/batch_mat_mul_v3",
+            ("T[4,64,128] T[4,128,96] - - -> T[4,64,96]", "T[3,50,64] T[3,64,80] - - -> T[3,50,80]"), plain_product,
+            attrs={"adj_x1": False, "adj_x2": False, "offset_x": 0, "enable_hf32": False}),
+        Row("matmul/sparse4to2quant_matmul",
+            tuple(f"int8[{m},256] int8[4,8,16,32]:FRACTAL_NZ uint8[4,8,16,8] float32[{m}] float32[128] bfloat16[128] "
+                  f"-> bfloat16[{m},128]" for m in (64, 37)),
+            product_with_sparse, ("int8",), attrs={"dtype": 27}, values={1: LEFT, 2: PLACES}),
+        Row("matmul/fused_linear_online_max_sum",
+            tuple(f"T[{m},{k}] T[{n},{k}] {i}[{m}] -> {' '.join([f'float32[{m}]'] * 3)} uint8[{m // 8}] {i}[{m}] "
+                  f"T[{m},{n}]" for m, n, k, i in ((64, 256, 128, "int32"), (40, 200, 96, "int64"))),
+            largest_and_sum, domain={0: (-0.5, 0.5), 1: (-0.5, 0.5), 2: (0, 220)},
+            attrs={"vocab_start_index": 10, "vocab_end_index": 190, "vocab_parallel_logits_out_flag": True}),
+        # The sum is taken in bfloat16.
+        Row("matmul/quant_matmul_reduce_sum",
+            ("int8[4,64,128] int8[4,4,8,16,32]:FRACTAL_NZ int64[1] - float32[4,64] bfloat16[128] - - - - - - "
+             "-> bfloat16[64,128]",
+             "int8[2,80,256] int8[2,8,16,16,32]:FRACTAL_NZ int64[1] - float32[2,80] bfloat16[256] - - - - - - "
+             "-> bfloat16[80,256]"),
+            sum_of_products, ("int8",), values={2: [0]},
+            domain={0: (0, 10), 1: (0, 10), 4: (0.1, 1.0), 5: (0.1, 1.0)}, tolerance={"bfloat16": 1.5e-2},
+            attrs={"dtype": 27, "compute_type": -1, "transpose_x1": False, "transpose_x2": False, "group_size": -1,
+                   "keep_dims": False}),
         # What comes between its two products is rounded to the type of x.
         Row("quant/flat_quant",
             ("T[16,64,64] T[64,64] T[64,64] - -> int4[16,64,64] float32[16]",
