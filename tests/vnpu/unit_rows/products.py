@@ -101,6 +101,12 @@ def product_with_sparse(x: Tensor, _: Tensor, __: Tensor, of_row: Tensor, of_col
     return found if bias is None else found + bias
 
 
+def softmax_backwards(softmax: Tensor, dy: Tensor, values: Tensor) -> Tensor:
+    """What comes back through softmax(x) @ values."""
+    d = dy @ values.mT
+    return softmax * (d - (d * softmax).sum(-1, keepdim=True))
+
+
 def largest_and_sum(x: Tensor, weight: Tensor, target: Tensor, vocab_start_index: int, vocab_end_index: int,
                     **_: Any) -> tuple[Tensor, ...]:  # fmt: skip
     """Of each row of the products, which are rounded to half first, and of what is wanted of it; a bit for each row."""
@@ -122,8 +128,12 @@ GEMM = Row("matmul/gemm_v2",
      "T[200,256] T[256,128] T[1] T[1] float32[200,128] -> float32[200,128]"),
     product_and_sum, ("float16", "bfloat16"), values={2: [1.0], 3: [1.0]},
 )  # fmt: skip
+SOFTMAX_GRAD = Row("math/inplace_fused_matmul_softmax_grad",
+    ("T[128,256] T[128,64] T[256,64] -> T[128,256]", "T[50,96] T[50,32] T[96,32] -> T[50,96]"), softmax_backwards,
+    in_place=(0,), domain={0: (0.0, 0.1), 1: (-1.0, 1.0), 2: (-1.0, 1.0)}, tolerance={"float16": 4e-3},
+)  # fmt: skip
 PRODUCTS: dict[str, tuple[Row, ...]] = {
-    "cann-ops": (GEMM,),
+    "cann-ops": (GEMM, SOFTMAX_GRAD),
     "ops-nn": (
         Row("experimental/matmul/matmul_fp32",
             ("T[64,128] T[128,96] T[96] -> T[64,96]", "T[256,64] T[64,128] T[128] -> T[256,128]"), product,
