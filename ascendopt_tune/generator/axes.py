@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import sympy
 
-from .graph import REDUCTIONS, Graph, Node, NotGenerated, Part, Size, ordered, product, same
+from .graph import REDUCTIONS, Graph, Node, NotGenerated, OutputPart, Size, ordered, product, same
 
 ZERO, ONE = sympy.Integer(0), sympy.Integer(1)
 
@@ -205,7 +205,7 @@ class _Normalizing:
         otherwise = {a for args in read for a in args if isinstance(a, Node)}
         return [n for n in self.nodes if n not in taken or n in otherwise or n in self.graph.outputs]
 
-    def _output(self, n: Node, part: Part, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
+    def _output(self, n: Node, part: OutputPart, axes: Callable[[Sequence[Atom]], tuple[Axis, ...]]) -> Placed:
         """Where an output's part is that is computed: behind what stands in front of a scan, or beside other pieces."""
         before = n.info.get("before", 0)
         found: list[tuple[Axis, Size, Size]] = []
@@ -221,7 +221,7 @@ class _Normalizing:
             found.append((a, a.size + before, sympy.Integer(before)) if a in own else (a, a.size, ZERO))
         return Placed(tuple(found))
 
-    def _cut(self, n: Node, part: Part) -> list[Atom]:
+    def _cut(self, n: Node, part: OutputPart) -> list[Atom]:
         """The axis of an output that goes on in other pieces of its result. Raises NotGenerated: it is split, too."""
         atoms = _resolve(self.dims[n][part.dim]) if part.dim is not None else []
         if part.dim is not None and len(atoms) != 1:

@@ -17,7 +17,7 @@ from ..dsl.ir import DTYPES
 from .aten import RULES
 from .aten_elementwise import truncated
 from .build import GraphBuilder
-from .graph import Graph, Input, Node, NotGenerated, Part, ordered
+from .graph import Graph, Input, Node, NotGenerated, OutputPart, ordered
 
 if TYPE_CHECKING:
     import torch
@@ -144,21 +144,21 @@ class ModuleInputs:
         return Captured(graph, kept, tuple(self._arguments))
 
 
-def _apart(results: Sequence[Node]) -> tuple[list[Node], list[Part]]:
+def _apart(results: Sequence[Node]) -> tuple[list[Node], list[OutputPart]]:
     """What is computed for itself, and which part of which result each is; no parts where nothing was joined."""
     if all(r.op != "joined" for r in results):
         return list(results), []
     pieces: list[Node] = []
-    parts: list[Part] = []
+    parts: list[OutputPart] = []
     for number, r in enumerate(results):
         if r.op != "joined":
             pieces.append(r)
-            parts.append(Part(number))
+            parts.append(OutputPart(number))
             continue
         dim, start = r.info["dim"], sympy.Integer(0)
         for piece in r.args:
             pieces.append(piece if piece.dtype == r.dtype else replace(piece, dtype=r.dtype))
-            parts.append(Part(number, dim, start, r.shape[dim]))
+            parts.append(OutputPart(number, dim, start, r.shape[dim]))
             start = start + piece.shape[dim]
     return pieces, parts
 

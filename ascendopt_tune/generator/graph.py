@@ -69,7 +69,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Part:
+class OutputPart:
     """What an output is of result number ``result``: all of it (``dim`` None), or what begins at ``start`` of its axis
     ``dim``, which has ``full`` elements."""
 
@@ -90,10 +90,10 @@ class Graph:
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     sizes: Mapping[sympy.Symbol, int]  # the example's
-    parts: tuple[Part, ...] = ()
+    parts: tuple[OutputPart, ...] = ()
 
-    def part(self, i: int) -> Part:
-        return self.parts[i] if self.parts else Part(i)
+    def part(self, i: int) -> OutputPart:
+        return self.parts[i] if self.parts else OutputPart(i)
 
     @property
     def output_names(self) -> list[str]:
