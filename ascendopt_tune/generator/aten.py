@@ -243,8 +243,9 @@ def _slice(b: GraphBuilder, x: Node, dim: int = 0, start: Any = None, end: Any =
 
 @rule("split_with_sizes")
 def _split(b: GraphBuilder, x: Node, sizes: Sequence[Any], dim: int = 0) -> Any:
-    starts = [sum(_sizes(sizes[:k]), sympy.Integer(0)) for k in range(len(sizes))]
-    return tuple(b.slice(x, dim, start, sympy.sympify(size)) for start, size in zip(starts, sizes, strict=True))
+    shares = b.shares(x.shape[dim], _sizes(sizes))
+    starts = [sum(shares[:k], sympy.Integer(0)) for k in range(len(shares))]
+    return tuple(b.slice(x, dim, start, size) for start, size in zip(starts, shares, strict=True))
 
 
 @rule("cat")

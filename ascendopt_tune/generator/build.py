@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -14,10 +14,11 @@ ONE = sympy.Integer(1)
 
 
 class GraphBuilder:
-    """Makes the nodes of one module; ``name`` is that of the next ones."""
+    """Makes the nodes of one module; ``name`` is that of the next ones. ``example``: what sizes are in the example."""
 
-    def __init__(self) -> None:
+    def __init__(self, example: Mapping[Size, int]) -> None:
         self.name = "value"
+        self.example = dict(example)
         #: Sizes that a rule demands to be others, by the symbol that goes.
         self.equal: dict[Size, Size] = {}
         #: Parts of inputs, each one node however often it is asked for.
@@ -32,6 +33,18 @@ class GraphBuilder:
             raise NotGenerated(f"sizes that differ ({size} and {wanted}) have no rule here.")
         gone, kept = (size, wanted) if size.is_Symbol else (wanted, size)
         self.equal = {k: v.subs({gone: kept}) for k, v in self.equal.items()} | {gone: kept}
+
+    def shares(self, size: Size, sizes: Sequence[Size]) -> list[Size]:
+        """Pieces of a free size: equal ones where the example's are, so that what is no multiple is refused."""
+        size, count = size.subs(self.equal), len(sizes)
+        if not size.is_Symbol or count < 2 or self.example[size] % count:
+            return list(sizes)
+        share = sympy.Symbol(f"{size.name}_{count}", integer=True, positive=True)
+        if any(not same(s.subs(self.equal).subs({size: count * share}), share) for s in sizes):
+            return list(sizes)
+        self.example[share] = self.example[size] // count
+        self.equal = {k: v.subs({size: count * share}) for k, v in self.equal.items()} | {size: count * share}
+        return [share] * count
 
     # -- elementwise --------------------------------------------------------------------------------------------------
 

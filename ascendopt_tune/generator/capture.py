@@ -47,7 +47,7 @@ class Captured:
 
 def capture(given: ModuleInputs) -> Captured:
     """The graph of a module's forward pass. Raises NotGenerated: an operation has no rule."""
-    builder = GraphBuilder()
+    builder = GraphBuilder(_hints(given.program))
     made: dict[Any, Any] = dict(given.nodes)
     for node in given.program.graph.nodes:
         if node.op == "call_function":
@@ -59,7 +59,7 @@ def capture(given: ModuleInputs) -> Captured:
     if builder.equal:
         outputs = _substituted(outputs, builder.equal)
     used = {n.name for n in ordered(outputs) if n.op in ("input", "scalar")}
-    return given.captured(outputs, used, builder.equal)
+    return given.captured(outputs, used, builder.equal, builder.example)
 
 
 def signature(given: ModuleInputs) -> Captured:
@@ -130,8 +130,14 @@ class ModuleInputs:
         self._tensors.append(tensor)
         return Node("input", (), shape, dtype, label, {"tensor": label})
 
-    def captured(self, outputs: Sequence[Node], used: set[str], equal: Mapping[Any, Any] | None = None) -> Captured:
-        """``equal``: sizes that are others, by their symbol."""
+    def captured(
+        self,
+        outputs: Sequence[Node],
+        used: set[str],
+        equal: Mapping[Any, Any] | None = None,
+        example: Mapping[Any, int] | None = None,
+    ) -> Captured:
+        """``equal``: sizes that are others, by their symbol. ``example``: what sizes are there."""
         names = [f.name for f in self._found if f.shape is not None]
         inputs = tuple(
             f if f.shape is None else replace(f, shape=tuple(s.subs(equal or {}) for s in f.shape))
@@ -140,7 +146,7 @@ class ModuleInputs:
         )
         kept = tuple(t for t, f in zip(self._tensors, names, strict=True) if f in used)
         pieces, parts = _apart(outputs)
-        graph = Graph(self._name, inputs, tuple(pieces), _hints(self.program), tuple(parts))
+        graph = Graph(self._name, inputs, tuple(pieces), example or _hints(self.program), tuple(parts))
         return Captured(graph, kept, tuple(self._arguments))
 
 
@@ -273,7 +279,8 @@ def _substituted(outputs: Sequence[Node], equal: Mapping[Any, Any]) -> list[Node
     made: dict[Node, Node] = {}
     for n in ordered(outputs):
         args = tuple(made[a] if isinstance(a, Node) else a for a in n.args)
-        made[n] = replace(n, args=args, shape=tuple(s.subs(equal) for s in n.shape))
+        lies = {k: tuple(s.subs(equal) for s in n.info[k]) for k in ("start", "full") if k in n.info}
+        made[n] = replace(n, args=args, shape=tuple(s.subs(equal) for s in n.shape), info={**n.info, **lies})
     return [made[n] for n in outputs]
 
 

@@ -131,6 +131,12 @@ def _sizes(graph: Graph) -> tuple[dict[Any, str], list[str]]:
             if size.is_Symbol and size not in names:
                 names[size] = axis
                 continue
+            count, share = size.as_coeff_Mul()
+            if share.is_Symbol and share not in names:  # so many equal pieces
+                names[share] = f"{axis}_part"
+                body.append(f"{names[share]} = {axis} // {count}")
+                checks.append(f'assert {axis} % {count} == 0, "axis {d} of {i.name} is a multiple of {count}"')
+                continue
             wanted = size_text(size, names)
             checks.append(f'assert {axis} == {wanted}, "axis {d} of {i.name} has {wanted} elements"')
     return names, body + checks

@@ -117,12 +117,24 @@ def flat_heads(a: Tensor, b: Tensor) -> Tensor:
     return torch.cat((a, b, a * 0.5), -1).flatten(0, 1) + 1
 
 
+def gated(x: Tensor) -> Tensor:
+    gate, value = x.chunk(2, -1)
+    return functional.silu(gate) * value
+
+
+def thirds_changed(x: Tensor) -> Tensor:
+    one, two, three = x.chunk(3, 1)
+    return torch.cat((three, torch.tanh(one), two), 1)
+
+
 MODULES: dict[str, Example] = {
     "scaled": (Scaled, lambda: [draw(40, 300), 1.5], "map"),
     "momentum": (Momentum, lambda: [draw(30, 70), draw(30, 70), draw(30, 70)], "map"),
     "with_bias": (lambda: Of(lambda x, b: torch.tanh(x + b)), lambda: [draw(30, 4, 70), draw(4, 1)], "map"),
     "rotary": (lambda: Of(rotary), lambda: [draw(2, 4, 30, 64), draw(30, 64), draw(30, 64)], "several"),
     "rotary_halves": (lambda: Of(rotary_halves), lambda: [draw(2, 4, 30, 64), draw(30, 32), draw(30, 32)], "map"),
+    "gated": (lambda: Of(gated), lambda: [draw(30, 180)], "map"),
+    "thirds_changed": (lambda: Of(thirds_changed), lambda: [draw(5, 30, 40)], "map"),
     "beside": (lambda: Of(beside), lambda: [draw(30, 90), draw(30, 70)], "several"),
     "below": (lambda: Of(below), lambda: [draw(30, 90), draw(20, 90)], "several"),
     "flat_heads": (lambda: Of(flat_heads), lambda: [draw(3, 30, 90), draw(3, 30, 70)], "several"),

@@ -9,11 +9,11 @@ from pathlib import Path
 import mhc_modules
 import pytest
 import torch
-from generated_modules import MODULES, Of
+from generated_modules import MODULES, Of, thirds_changed
 from torch import nn
 
 from ascendopt_tune.build import toolkit
-from ascendopt_tune.dsl import interpret, on_tensors, read_text
+from ascendopt_tune.dsl import DslError, interpret, on_tensors, read_text
 from ascendopt_tune.evaluate.evaluator import Evaluator
 from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.generator import Generated, NotGenerated, generate
@@ -109,6 +109,17 @@ def test_pieces_that_run_over_the_same_axes_are_made_together() -> None:
     text = made("rotary_halves").text
     assert text.count("tl.load(") == 4
     assert text.count("tl.store(y +") == 2
+
+
+def test_a_size_that_is_cut_into_equal_pieces_has_to_be_a_multiple() -> None:
+    generated = made("thirds_changed")
+    (name,) = (t.name for t in generated.program.of_kind("input"))
+    x = torch.randn(2, 12, 20)
+    torch.testing.assert_close(on_tensors(generated.program, {name: x})["y"], thirds_changed(x), rtol=1e-6, atol=1e-6)
+    with pytest.raises(DslError, match=r"axis 1 of .* is a multiple of 3"):
+        on_tensors(generated.program, {name: torch.randn(2, 13, 20)})
+    # An example that isn't one is cut as torch cuts it.
+    assert generate(Of(lambda x: x.chunk(2, -1)[0] * 2), [torch.randn(4, 41)], name="odd").schedule == "map"
 
 
 def test_a_float_that_is_passed_becomes_an_attribute() -> None:
