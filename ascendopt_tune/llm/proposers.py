@@ -59,6 +59,7 @@ _TITLE = 200  # characters of a change's line
 _LESSONS = 3
 _REPEATED = 4  # answers in a row that change no launch, after which there are no more questions about an incumbent
 _CHARACTERS = 4  # of code that goes for a token too many
+_SHORTER = 4  # times that code is shortened: characters of a token vary
 _LESSON_TEXT, _LESSON_DIFF = 700, 1000  # characters
 
 TILING_FOCUS = (
@@ -431,9 +432,12 @@ class LlmKernel(_LlmProposer):
 def _fitting(asked: Callable[[int], tuple[list[Listing], Prompt]], room: int) -> tuple[list[Listing], Prompt]:
     """The prompt with as much room for code as keeps it below the limit; all else in it has limits of its own."""
     code, prompt = asked(room)
-    over = sum(estimate_tokens(message.text) for message in prompt) - facts.TOKENS
-    if over > 0:
-        room -= min(room // 2, over * _CHARACTERS)
+    for _ in range(_SHORTER):
+        over = sum(estimate_tokens(message.text) for message in prompt) - facts.TOKENS
+        if over <= 0:
+            break
+        shown = sum(len(listed.text) for listed in code)  # may be less than there is room for
+        room = max(room // 2, min(room, shown) - over * _CHARACTERS)
         code, prompt = asked(room)
     return code, prompt
 
