@@ -32,7 +32,7 @@ test: $(VENV)/installed-test  ## All tests.
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
 	$(BIN)/python -m pytest $(PARALLEL) tests/unit
 
-# Not in `make check`: traced by Python 3.11, these tests take five times as long.
+# Not in `make check`: traced by Python 3.11, these tests take three times the processor time.
 coverage: $(VENV)/installed-test  ## Which lines test-fast runs, and a floor under their share; a quarter of an hour.
 	$(BIN)/python -m pytest -q $(PARALLEL) tests/unit --cov=ascendopt_tune --cov-report=term:skip-covered
 

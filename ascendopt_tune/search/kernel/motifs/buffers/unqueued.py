@@ -136,7 +136,8 @@ def _is_scratch(
         mine, back = ([c for c in calls if where(c.function) == key] for calls in (taken, given))
         if _reached(kernel, f) & set(functions) or not _in_turn(kernel, mine, back):
             return False
-        if not all(_between_units(kernel, f, _variable(kernel, c) or "") for c in mine):
+        copied = _copied(kernel, f)
+        if copied is None or copied & {f"queue:{_variable(kernel, c)}" for c in mine}:
             return False
     return True
 
@@ -166,13 +167,14 @@ def _reached(kernel: KernelProgram, f: Function) -> set[tuple[str, int, int]]:
     return out
 
 
-def _between_units(kernel: KernelProgram, f: Function, name: str) -> bool:
-    """Is a tensor of a function touched by no copy from or to global memory?"""
+def _copied(kernel: KernelProgram, f: Function) -> set[str] | None:
+    """Buffers, and ``queue:`` with its name, of all tensors that a function copies from or to global memory; None
+    where that isn't clear."""
     try:
         trace = Trace(Buffers(kernel, f)).run(f, list(f.body.named_children))
     except UnclearTrace:
-        return False
-    return not any(s.kind in ("load", "store") and f"queue:{name}" in s.units for s in trace.steps)
+        return None
+    return {u for s in trace.steps if s.kind in ("load", "store") for u in (*s.units, *s.buffers)}
 
 
 # -- edits -------------------------------------------------------------------------------------------------------------
@@ -248,7 +250,8 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
         alone = "LocalTensor" in kernel.text(f.path, _statement(got[0].node)).partition("=")[0]
         if variable is None or not alone or any(n.type in _LEAVES for n in walk(f.body)):
             continue
-        if block[-1].parent != f.body or not _only_units(kernel, f, name):
+        copied = _copied(kernel, f)
+        if block[-1].parent != f.body or copied is None or name in copied:
             continue
         edits = [Edit(c.path, n.start_byte, n.start_byte, "1, ") for c in made for n in c.arguments[1:]]
         edits += [
@@ -257,15 +260,6 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
         ]
         edits.append(kernel.after(f.path, block[-1], f"{name}.FreeTensor({variable});"))
         yield Change(f"{title_of(kernel, line)}/{name}", f"{name} is taken from a queue and given back", tuple(edits))
-
-
-def _only_units(kernel: KernelProgram, f: Function, buffer: str) -> bool:
-    """Is a buffer that a function gets touched by no copy from or to global memory there?"""
-    try:
-        trace = Trace(Buffers(kernel, f)).run(f, list(f.body.named_children))
-    except UnclearTrace:
-        return False
-    return not any(s.kind in ("load", "store") and buffer in s.buffers for s in trace.steps)
 
 
 UNQUEUED = Motif(
