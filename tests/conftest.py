@@ -49,8 +49,6 @@ _KEPT = (
 
 # Folders and files that take minutes: a worker that began one of them last would keep the others waiting.
 _LONG = (
-    # Not long, but first: behind test_transformer's trainings its traces have no kernels, and why isn't known yet.
-    "tests/torch/test_torch_profiler.py",
     "tests/e2e/",
     "tests/vnpu/test_vllm_ascend.py",
     "tests/torch/",

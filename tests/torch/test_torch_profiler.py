@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,29 @@ def test_what_mspti_refuses() -> None:
     assert library.msptiSubscribe(ctypes.byref(other), None, None) == several
     assert library.msptiUnsubscribe(handle) == 0
     assert library.msptiUnsubscribe(handle) == invalid
+
+
+FIRST_SESSION = """
+import ascendopt_tune, torch
+from torch.utils.data import DataLoader, TensorDataset
+from test_torch_profiler import SOURCE, launch
+from ascendopt_tune.build.toolkit import virtual
+from ascendopt_tune.device.acl import Acl
+
+for _ in DataLoader(TensorDataset(torch.zeros(2, 3))):  # torch_npu marks a range around each batch
+    pass
+acl = Acl(virtual())
+with acl.load(acl.compile(SOURCE, "wait_a_while.cpp", ["--npu-arch=dav-2201"])) as kernels:
+    y = torch.zeros(8).npu()
+    with torch.profiler.profile() as found:
+        launch(acl, kernels, y)
+print([event.key for event in found.key_averages() if event.key == "wait_a_while"])
+"""
+
+
+def test_behind_a_data_loader_the_first_session_has_kernels() -> None:
+    """torch_npu looks for the records' library once, in the first marked range or session."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_SESSION], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1:] == ["['wait_a_while']"], done.stdout + done.stderr

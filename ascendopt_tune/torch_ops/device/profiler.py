@@ -1,14 +1,15 @@
 """torch's own profiler on the virtual NPU: its sessions find the runtime's activity records (``runtime/mspti.cpp``).
 
-torch_npu asks for them only where ``$ASCEND_HOME_PATH/lib64/libmspti.so`` is. On the virtual NPU the variable isn't
-set, as every process that is started from here would take its folder for a CANN. So it is there while a session
-begins, which is when torch_npu looks.
+torch_npu looks once, where it first wants it, for ``$ASCEND_HOME_PATH/lib64/libmspti.so``, and remembers the answer. On
+the virtual NPU the variable isn't set, as every process that is started from here would take its folder for a CANN. So
+it is set for a moment, and torch_npu is made to look then: left alone it looks when a session of the profiler begins,
+or in the first marked range, as around each batch of a DataLoader.
 """
 
 from __future__ import annotations
 
-import functools
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +17,14 @@ _NAME = "ASCEND_HOME_PATH"
 
 
 def take_over(toolkit: Path) -> None:
-    """Sessions of ``torch.profiler`` have a look for the library below ``toolkit``. Harmless when repeated."""
-    import torch
-
-    profiler: Any = torch.autograd.profiler
-    begin = profiler._enable_profiler
-    if hasattr(begin, "__wrapped__"):
-        return
-
-    @functools.wraps(begin)
-    def with_records(*args: Any) -> Any:
-        before = os.environ.get(_NAME)
-        os.environ[_NAME] = str(toolkit)
-        try:
-            return begin(*args)
-        finally:
-            if before is None:
-                os.environ.pop(_NAME, None)
-            else:
-                os.environ[_NAME] = before
-
-    profiler._enable_profiler = with_records
+    """Makes torch_npu, which is imported already, find the library below ``toolkit``."""
+    mstx: Any = sys.modules["torch_npu"].npu.mstx
+    before = os.environ.get(_NAME)
+    os.environ[_NAME] = str(toolkit)
+    try:
+        mstx.range_end(mstx.range_start("ascendopt_tune"))
+    finally:
+        if before is None:
+            del os.environ[_NAME]
+        else:
+            os.environ[_NAME] = before
