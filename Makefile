@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests start hundreds of processes: each would compile the package's sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 # One worker more than processors: a test waits now and then, for a compiler or a process that it has killed. A file's
@@ -10,7 +12,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS := $(shell expr $$(nproc) + 1)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-fast coverage docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
+.PHONY: demo test test-all test-fast coverage docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
 	bench-dispatch bank calibrate-battery dsl-battery search-battery llm-battery mkb-battery ray-battery check format wheel-check clean site \
 	first-hour examples changelog wheel-with-toolkit
 
@@ -26,8 +28,11 @@ $(VENV)/installed-test: $(VENV)/installed
 demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and report go to demo-output/.
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed-test  ## All tests.
+test: $(VENV)/installed-test  ## The tests that every change has to pass.
 	$(BIN)/python -m pytest $(PARALLEL) --durations=25 --durations-min=10 tests
+
+test-all: $(VENV)/installed-test  ## Those, and what tests/slow.txt names.
+	$(BIN)/python -m pytest $(PARALLEL) -m "not battery" --durations=25 --durations-min=10 tests
 
 test-fast: $(VENV)/installed-test  ## What needs no compiler and no torch; under a minute.
 	$(BIN)/python -m pytest $(PARALLEL) tests/unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections import Counter
@@ -47,6 +48,7 @@ _KEPT = (
 )
 
 
+_SLOW = Path(__file__).with_name("slow.txt")
 # Folders and files that take minutes: a worker that began one of them last would keep the others waiting.
 _LONG = (
     "tests/e2e/",
@@ -58,8 +60,19 @@ _LONG = (
 )
 
 
+@functools.cache
+def slow_tests() -> tuple[str, ...]:
+    """How the names of tests begin that `make test` leaves out (slow.txt)."""
+    lines = (line.partition("  # ")[0].strip() for line in _SLOW.read_text().splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before those without the wanted markers are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first; the order is otherwise the collected one."""
+    for item in items:
+        if item.nodeid.startswith(slow_tests()):
+            item.add_marker("slow")
 
     def rank(item: pytest.Item) -> int:
         return next((i for i, start in enumerate(_LONG) if item.nodeid.startswith(start)), len(_LONG))

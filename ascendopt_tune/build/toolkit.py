@@ -38,7 +38,7 @@ _LIBRARY_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-mat
                   "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra")  # fmt: skip
 # The libraries as they are tested for errors of their own; see ASCENDOPT_SANITIZE in docs/settings.md.
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-_SANITIZED_FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
+_SANITIZED_FLAGS = ("-O0", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # Kernels spend their time in the library, so they are compiled for speed of compilation; -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",

@@ -105,7 +105,6 @@ def operator_times(chip_file: Path) -> dict[str, float]:
     return times
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_device_is_calibrated(seed: int, bench: Bench, tmp_path: Path) -> None:
     truth = drawn(bench.chip, seed)

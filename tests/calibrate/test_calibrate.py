@@ -94,7 +94,6 @@ def test_a_chip_file_says_what_the_chip_does(name: str, tmp_path: Path) -> None:
         assert [shipped.times_us(b.name, [{}]) for b in chosen] == [own.times_us(b.name, [{}]) for b in chosen]
 
 
-@pytest.mark.slow
 def test_calibrate_command(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     arguments = ["calibrate", "-o", str(file), "--target", "virtual", "--reduced", "--json"]
@@ -123,7 +122,6 @@ def test_calibrate_says_when_facts_differ(tmp_path: Path) -> None:
     assert "unknown chip" in result.exception.message
 
 
-@pytest.mark.slow
 def test_silicon_check_leaves_a_bundle(tmp_path: Path) -> None:
     folder = tmp_path / "check"
     arguments = ["silicon-check", "--reduced", "-o", str(folder), "--target", "virtual", "--json"]

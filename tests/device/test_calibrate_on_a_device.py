@@ -8,13 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from events_device import events_device
 
 from ascendopt_tune.nouns.chip import load_chip
 
 
-@pytest.mark.slow
 def test_a_device_is_calibrated_by_events(tmp_path: Path) -> None:
     """The constants are those of the chip that plays the device, but for what its libraries don't let through."""
     file = tmp_path / "mine.toml"

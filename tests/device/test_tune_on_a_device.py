@@ -74,7 +74,6 @@ def test_the_search_keeps_its_eyes_and_a_hazard_never_reaches_the_device(device:
     assert niche_of(timed, 48) != niche_of(blind, 48)
 
 
-@pytest.mark.slow
 def test_a_run_on_a_device(device: EventsDevice, tmp_path: Path) -> None:
     report, story = tmp_path / "report.html", tmp_path / "story.md"
     command = ["tune", "silu", "--input", "x=float16[64,1024]", "--budget", "4", "--cold", "--proposer", "rules"]

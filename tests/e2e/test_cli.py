@@ -99,7 +99,6 @@ def test_toolkit_prints_a_root_laid_out_as_canns(cli: Cli, document: Document) -
     assert document("toolkit")["prefix"] == str(prefix)
 
 
-@pytest.mark.slow
 def test_ops_lists_the_registry_with_signatures(document: Document) -> None:
     operators = document("ops")["operators"]
     assert len(operators) >= 10

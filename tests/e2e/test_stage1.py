@@ -32,7 +32,6 @@ CASES = {
 ALWAYS = {"softmax"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.battery]) for name in CASES]
 )

@@ -19,7 +19,6 @@ from ascendopt_tune.torch_ops.device.runtime import is_virtual
 RAISE = {"sparse.mm.reduce", "sparse.sampled_addmm", "to_sparse"}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not is_virtual(), reason="a real CANN serves")
 def test_operators_equal_the_cpus() -> None:
     names = list(entries())

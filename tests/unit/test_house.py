@@ -51,3 +51,12 @@ def test_every_public_name_is_found_where_the_package_says() -> None:
         found = getattr(ascendopt_tune, name)
         if inspect.isclass(found) or inspect.isfunction(found):
             assert found.__module__.startswith("ascendopt_tune."), (name, module)
+
+
+def test_what_is_left_to_test_all_is_there() -> None:
+    """A test that was renamed must not run in each `make test` again unnoticed, nor a line name nothing."""
+    lines = [line.partition("  # ")[0] for line in (ROOT / "tests/slow.txt").read_text().splitlines()]
+    for line in (line for line in lines if line and not line.startswith("#")):
+        file, _, name = line.partition("::")
+        text = (ROOT / file).read_text()
+        assert not name or f"def {name.partition('[')[0]}(" in text, line
