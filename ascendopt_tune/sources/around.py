@@ -290,7 +290,8 @@ def siblings(root: Path, host: dict[str, str]) -> list[Path]:
 
 
 def led_to(root: Path, sources: Sequence[Path]) -> list[Path]:
-    """What ``sources`` of neighbours lead to in turn: those beside headers that they include by a path, and so on."""
+    """What ``sources`` of neighbours lead to in turn: those beside headers that they include by a path, and so on; not
+    what is for another architecture."""
     found: dict[Path, None] = {}
     pending = [(s.parent, read(s)) for s in sources if not s.is_relative_to(root)]
     while pending:
@@ -298,10 +299,16 @@ def led_to(root: Path, sources: Sequence[Path]) -> list[Path]:
         for included in INCLUDE.findall(text):
             header = (folder / included).resolve()
             beside = map(header.with_suffix, SOURCES) if header.is_file() and not header.is_relative_to(root) else ()
-            more = [s for s in beside if s.is_file() and s not in found and s not in sources]
+            more = [s for s in beside if s.is_file() and s not in found and s not in sources and not _is_elsewhere(s)]
             found |= dict.fromkeys(more)
             pending += [(s.parent, read(s)) for s in more]
     return list(found)
+
+
+def _is_elsewhere(source: Path) -> bool:
+    """Is a host source of any operator for another architecture?"""
+    folder = next((p.parent for p in source.parents if p.name == "op_host"), source.parent)
+    return is_elsewhere(source.relative_to(folder))
 
 
 def bodies_by_name(root: Path, files: Mapping[str, str], above: Sequence[Path]) -> list[Path]:

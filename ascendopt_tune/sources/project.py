@@ -119,7 +119,8 @@ def _with_headers(
     headers += around.dependency_kernels(rules.dependencies)
     files = {**kernel, **{key: read(path) for key, path in headers}}
     beside = {key: text for key, text in files.items() if (root / key).is_file()}
-    ways = [*around.searched_by_kernels(root, files), *around.beside_kernel(root, beside)]
+    reached = {str(path): read(path) for path in around.outside(root, beside)}
+    ways = [*around.searched_by_kernels(root, {**files, **reached}), *around.beside_kernel(root, beside)]
     installed = around.installed(root, files, Path(main).parent)
     return {**files, **{key: read(path) for key, path in installed}}, headers + installed, ways
 

@@ -82,7 +82,17 @@ def test_a_neighbours_source_leads_to_its_own_neighbours(tmp_path: Path) -> None
         },
     )
     include(root / "op_host" / "arch22" / "scale_rows_tiling.cpp", "../../../beside/op_host/rows.h")
-    assert {p.name for p in load_project(root).spare_sources} >= {"deeper.cpp"}
+    write(
+        tmp_path / "math" / "beside" / "op_host",
+        {
+            "arch35/later.h": "#pragma once\nint Later();\n",
+            "arch35/later.cpp": "int Later() { return Missing(); }\n",
+            "rows.cpp": '#include "deeper.h"\n#include "arch35/later.h"\nint Rows() { return Deeper(); }\n',
+        },
+    )
+    spares = {p.name for p in load_project(root).spare_sources}
+    assert "deeper.cpp" in spares
+    assert "later.cpp" not in spares, "ops-nn's quant_batch_matmul_v3: nobody calls it here, and it needs still more"
 
 
 def test_a_tiling_function_that_a_neighbour_registers_is_taken(tmp_path: Path) -> None:
@@ -158,3 +168,8 @@ def test_kernels_are_searched_for_what_lies_in_op_kernel_of_a_shared_folder(tmp_
     assert shared not in load_project(root).kernel_include_dirs
     include(root / "op_kernel" / "scale_rows.cpp", "held_rows.h")
     assert shared in load_project(root).kernel_include_dirs
+    write(root, {"op_kernel/scale_rows.cpp": (root / "op_kernel" / "scale_rows.cpp").read_text().partition("\n")[2]})
+    write(tmp_path, {"math/beside/op_kernel/held.h": '#include "held_rows.h"\n'})
+    assert shared not in load_project(root).kernel_include_dirs
+    include(root / "op_kernel" / "scale_rows.cpp", "../../beside/op_kernel/held.h")
+    assert shared in load_project(root).kernel_include_dirs, "fused_infer_attention_score: by way of a neighbour's"

@@ -316,7 +316,7 @@ def test_an_object_that_is_not_used_needs_no_tiling() -> None:
     [("MatmulType<TPosition::GM, CubeFormat::ND, int32_t>", "", "types of A and B"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t, true>", "", "can't be transposed"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, int4b_t>", "", "int32_t and half"),
-     ("MatmulType<TPosition::TSCM, CubeFormat::NZ, int4b_t>", "", "int4b_t in local memory"),
+     ("MatmulType<TPosition::VECCALC, CubeFormat::NZ, int4b_t>", "", "int4b_t in the Unified Buffer"),
      ("MatmulType<TPosition::GM, CubeFormat::COLUMN_MAJOR, half>", "", "CubeFormat"),
      ("MatmulType<TPosition::GM, CubeFormat::ND, half>", "mm.SetTensorA(half(1));", "with a scalar")],
 )  # fmt: skip

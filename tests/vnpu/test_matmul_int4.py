@@ -9,7 +9,8 @@ import pytest
 from cube_tiling import choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cube import default_options, factor, word
+from test_cube import clean, default_options, device, factor, launch, word
+from test_cube_int4 import packed
 from test_matmul import at_once, run, tiling, up
 
 from ascendopt_tune.errors import DeviceError
@@ -50,6 +51,24 @@ def test_matrices_that_lie_as_tiles() -> None:
     for turn in (0, 1):
         got, exact = run("int4_tiles", "int32", tiling(48, 128, 192, (32, 64, 64)), turn_b=turn)
         np.testing.assert_array_equal(got, exact)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize(("m", "n", "k"), [(48, 512, 128), (12, 128, 256)])
+def test_matrices_that_the_kernel_has_brought_to_l1(m: int, n: int, k: int, waits: bool) -> None:
+    source = Path(__file__).resolve().parent / "kernels" / "matmul_int4_l1.cpp"
+    text = source.read_text() if waits else "#define LEFT_OUT\n" + source.read_text()
+    rng = np.random.default_rng(k)
+    a, b = (rng.integers(-8, 8, shape) for shape in ((m, k), (k, n)))
+    out = np.zeros((m, n), np.int32)
+    t = tiling(m, n, k, (up(m, 16), min(n, 256), 128))
+    binary = device().load(device().compile(text, source.name, ["--cce-auto-sync=off"]))
+    report = launch("int4_in_l1", [packed(a), packed(b)], out, t, binary=binary)
+    np.testing.assert_array_equal(out, a @ b)
+    if waits:
+        clean(report)
+    else:
+        assert {(h["first"]["pipe"], h["second"]["pipe"]) for h in report["hazards"]} == {("MTE2", "MTE1")}
 
 
 def test_several_cores_share_m_n_and_k() -> None:

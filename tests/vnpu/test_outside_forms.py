@@ -12,7 +12,7 @@ import pytest
 from test_cube import clean, default_options, device, launch
 
 from ascendopt_tune.device.acl import Binary
-from ascendopt_tune.errors import DeviceError
+from ascendopt_tune.errors import DeviceError, KernelCompileError
 
 __all__ = ["default_options"]
 SOURCE = Path(__file__).resolve().parent / "kernels" / "outside_forms.cpp"
@@ -125,3 +125,61 @@ def test_who_meets_both_kinds_of_cores_is_for_both(said: str) -> None:
     report: dict[str, Any] = launch("unsaid", [x], out, binary=binary)
     assert (out == (2 if said != "SyncAll()" else 1)).all()
     assert not report["hazards"]
+
+
+LATER = """
+#include "kernel_operator.h"
+using namespace AscendC;
+enum class Kind : uint32_t { FEW = 3 };
+struct Held {
+  uint32_t first(Kind k) { return uint32_t(k); }
+  static constexpr uint32_t Kind = 4;  // another thing than it was
+};
+extern "C" __global__ __vector__ void later(GM_ADDR y) {
+  GlobalTensor<uint32_t> to;
+  to.SetGlobalBuffer((__gm__ uint32_t*)y);
+  to.SetValue(0, Held().first(Kind::FEW) + Held::Kind%s);
+  DataCacheCleanAndInvalid<uint32_t, CacheLine::SINGLE_CACHE_LINE>(to);
+}
+"""
+
+
+def test_a_name_that_means_something_else_behind_its_first_use() -> None:
+    """The device's compiler takes it, g++ before version 13 has no option for it."""
+    out = np.zeros(16, np.uint32)
+    launch("later", [], out, binary=device().load(device().compile(LATER % "", "later.cpp", [])))
+    assert out[0] == 7
+    with pytest.raises(KernelCompileError) as refused:
+        device().compile(LATER % " + nowhere", "later.cpp", [])
+    assert "nowhere" in refused.value.log
+
+
+POINTS = """
+#include "kernel_operator.h"
+using namespace AscendC;
+class Held {
+ public:
+  __aicore__ inline Held() {}
+  __aicore__ inline void Init(const GM_ADDR x) { from_ = x; }
+  __aicore__ inline uint32_t First() { return ((const __gm__ uint32_t*)from_)[0]; }
+
+ private:
+  const GM_ADDR from_;
+};
+extern "C" __global__ __vector__ void points(GM_ADDR x, GM_ADDR y) {
+  Held held;
+  held.Init(x);
+  GlobalTensor<uint32_t> to;
+  to.SetGlobalBuffer((__gm__ uint32_t*)y);
+  to.SetValue(0, held.First() + 1);
+  DataCacheCleanAndInvalid<uint32_t, CacheLine::SINGLE_CACHE_LINE>(to);
+}
+"""
+
+
+def test_a_constant_address_points_to_constant_bytes() -> None:
+    """GM_ADDR is a macro: the member itself may change, and needs no value from the constructor."""
+    out = np.zeros(16, np.uint32)
+    binary = device().load(device().compile(POINTS, "points.cpp", []))
+    launch("points", [np.full(16, 6, np.uint32)], out, binary=binary)
+    assert out[0] == 7

@@ -145,7 +145,8 @@ class Core {
   void await_joined(int from, const void* pc);
   void await_answer(size_t object, const void* pc);
   // Where in L0C a Matmul object has its results, `buffers` of `bytes`: where another one of the same cut has its own,
-  // for objects share L0C and are used in turn (asc-devkit, InitShareBufStart).
+  // for objects share L0C and are used in turn (asc-devkit, InitShareBufStart); those of other cuts lie beside them, or
+  // over them where L0C is too small for all.
   uint8_t* matmul_results(uint32_t bytes, uint32_t buffers);
   // Of a cube core in a group: does what vector cores ask for until they have ended; tells one that it is done.
   void serve();
@@ -248,17 +249,19 @@ class Core {
   std::map<size_t, Matmul> multiplications;  // of the vector cores of the group, by the objects' numbers
   std::vector<MatmulSetup> registered;       // by this cube core's own program
   bool multiplies = false;                   // an object of the high-level Matmul has been started
-  // L1 that this core's objects have taken, one behind the other; `together`: over each other, as it was too little.
+  // What of L1 and of L0C this core's objects have taken, one behind the other; `together`: over each other, as it was
+  // too little.
   struct MatmulRooms {
     bool begun = false, alone = true, together = false;  // alone: nobody else's buffers lie behind the latest
     uint64_t begin = 0, end = 0;
     const Matmul* turn = nullptr;  // whose it is, with `together`
-    bool ended = true;             // it has said that another one's turn may come
+    bool ended = true;             // of L1: it has said that another one's turn may come
   };
-  MatmulRooms matmul_rooms;
+  std::array<MatmulRooms, kMemories> matmul_rooms{};
+  MatmulRooms& rooms_in(Memory memory) { return matmul_rooms[static_cast<size_t>(memory)]; }
   // Around what one object takes: `more` bytes beside what it has, or all that it needs, over the others' (true).
-  bool matmul_rooms_open(uint64_t more, uint64_t all);
-  void matmul_rooms_close();
+  bool matmul_rooms_open(Memory memory, uint64_t more, uint64_t all);
+  void matmul_rooms_close(Memory memory);
   struct MatmulResults {
     uint32_t buffers = 0;
     uint8_t* at = nullptr;

@@ -140,30 +140,33 @@ void Core::reset_local() {
 
 uint8_t* Core::matmul_results(uint32_t bytes, uint32_t buffers) {
   MatmulResults& held = matmul_results_[bytes];
-  if (buffers > held.buffers)
-    held = {buffers, static_cast<uint8_t*>(allocate_local(Memory::L0C, bytes * buffers, caller))};
+  if (buffers <= held.buffers) return held.at;
+  const uint32_t all = bytes * buffers;
+  matmul_rooms_open(Memory::L0C, all, all);
+  held = {buffers, static_cast<uint8_t*>(allocate_local(Memory::L0C, all, caller))};
+  matmul_rooms_close(Memory::L0C);
   return held.at;
 }
 
-// On the device all objects lie over each other (asc-devkit, InitShareBufStart); here they do where L1 is too small for
-// all of them, so that what one has brought there stays there as long as it can.
-bool Core::matmul_rooms_open(uint64_t more, uint64_t all) {
-  MatmulRooms& r = matmul_rooms;
-  const uint64_t from = used(Memory::L1), room = map[Memory::L1].bytes;
+// On the device all objects lie over each other (asc-devkit, InitShareBufStart); here they do where a memory is too
+// small for all of them, so that what one has brought there stays there as long as it can.
+bool Core::matmul_rooms_open(Memory memory, uint64_t more, uint64_t all) {
+  MatmulRooms& r = rooms_in(memory);
+  const uint64_t from = used(memory), room = map[memory].bytes;
   if (!r.begun) r.begin = r.end = from;
   r.alone = r.alone && r.end == from;
   r.begun = true;
-  if (!r.together && more <= local_left(Memory::L1)) return false;
+  if (!r.together && more <= local_left(memory)) return false;
   if (r.begin + all > (r.alone ? room : r.end)) return false;
   r.together = true;
-  shared_[static_cast<size_t>(Memory::L1)] = {true, false, false, r.begin, from};
-  share_begin(Memory::L1, false);
+  shared_[static_cast<size_t>(memory)] = {true, false, false, r.begin, from};
+  share_begin(memory, false);
   return true;
 }
 
-void Core::matmul_rooms_close() {
-  if (shared_[static_cast<size_t>(Memory::L1)].open) share_end(Memory::L1);
-  if (matmul_rooms.alone) matmul_rooms.end = used(Memory::L1);
+void Core::matmul_rooms_close(Memory memory) {
+  if (shared_[static_cast<size_t>(memory)].open) share_end(memory);
+  if (rooms_in(memory).alone) rooms_in(memory).end = used(memory);
 }
 
 // Buffers of different users cut the part differently: from the second one on it is one buffer.

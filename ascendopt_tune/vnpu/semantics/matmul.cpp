@@ -160,7 +160,7 @@ void matmul_init(Matmul& m, const char* api) {
 }
 
 void matmul_end(const Matmul& m) {
-  Core::MatmulRooms& rooms = core().matmul_rooms;
+  Core::MatmulRooms& rooms = core().rooms_in(Memory::L1);
   if (rooms.turn == &m) rooms.ended = true;
 }
 

@@ -84,11 +84,12 @@ void Multiplication::take_rooms() {
   const uint64_t missing =
       more(a, m_.packets_a.capacity) + more(b, m_.packets_b.capacity) + more(bias, m_.bias_capacity);
   if (missing == 0) return;
-  if (core_.matmul_rooms_open(missing, a + b + bias)) {
+  if (core_.matmul_rooms_open(Memory::L1, missing, a + b + bias)) {
     a_.drop();
     b_.drop();
     m_.bias_capacity = 0;
-    if (core_.matmul_rooms.turn == &m_) core_.matmul_rooms.turn = nullptr;  // it lies elsewhere from now on
+    if (core_.rooms_in(Memory::L1).turn == &m_)
+      core_.rooms_in(Memory::L1).turn = nullptr;  // it lies elsewhere from now on
   }
   a_.allocate();
   b_.allocate();
@@ -96,12 +97,12 @@ void Multiplication::take_rooms() {
     m_.bias_slot = static_cast<uint8_t*>(local_allocate(Memory::L1, static_cast<uint32_t>(bias)));
     m_.bias_capacity = bias;
   }
-  core_.matmul_rooms_close();
+  core_.matmul_rooms_close(Memory::L1);
 }
 
 // Where objects lie over each other, the one before has to have ended, and what it still reads is waited for.
 void Multiplication::take_turn() {
-  Core::MatmulRooms& rooms = core_.matmul_rooms;
+  Core::MatmulRooms& rooms = core_.rooms_in(Memory::L1);
   if (rooms.together && rooms.turn != &m_) {
     require(rooms.ended || rooms.turn == nullptr,
             "another object's End comes first: L1 is too small for all objects, and they share it");
@@ -262,12 +263,21 @@ bool Multiplication::go_on() {
   return true;
 }
 
+// Until a result's place is free: of one that lies over another object's, all that this one may have left there.
+void Multiplication::await_room() {
+  await_free(Pipe::FIX, Pipe::M, flags_.results[m_.buffer]);
+  Core::MatmulRooms& rooms = core_.rooms_in(Memory::L0C);
+  if (rooms.together && rooms.turn != &m_)
+    for (Flag& flag : flags_.results) await_free(Pipe::FIX, Pipe::M, flag);
+  rooms.turn = &m_;
+}
+
 bool Multiplication::next(bool add, void* into, bool by_unit_flags) {
   if (!go_on()) return false;
   take_turn();
   if (!add && into == nullptr && m_.result_buffers > 1) m_.buffer = 1 - m_.buffer;
   auto* c = into != nullptr ? static_cast<uint8_t*>(into) : m_.result + m_.buffer * m_.result_bytes;
-  if (into == nullptr) await_free(Pipe::FIX, Pipe::M, flags_.results[m_.buffer]);
+  if (into == nullptr) await_room();
   const int32_t steps = pieces_of(cut_.k, cut_.base_k);
   const int32_t first = m_.configuration.partial ? static_cast<int32_t>((m_.at - 1) % turns()) : 0;
   const int32_t end = m_.configuration.partial ? first + 1 : steps;

@@ -75,6 +75,7 @@ class Multiplication {
   void check() const;
   void take_rooms();
   void take_turn();
+  void await_room();
   // An object that a kernel registers and doesn't use may have a tiling of zeros.
   bool untiled() const { return cut_.base_m == 0 && cut_.base_n == 0 && cut_.base_k == 0; }
   struct Place {

@@ -38,8 +38,9 @@ class MatmulImpl {
                 "AscendC::Matmul: A of int4b_t can't be transposed (AscendC reference, SetTensorA)");
   static_assert(!vnpu::is_half_byte<SrcAT> || std::is_same_v<DstT, int32_t> || std::is_same_v<DstT, half>,
                 "AscendC::Matmul: of int4b_t come int32_t and half (AscendC reference, Matmul)");
-  static_assert(!vnpu::is_half_byte<SrcAT> || (A_TYPE::pos == TPosition::GM && B_TYPE::pos == TPosition::GM),
-                "AscendC::Matmul: int4b_t in local memory is not covered by the virtual NPU");
+  static_assert(!vnpu::is_half_byte<SrcAT> ||
+                    (!matmul_inner::in_unified_buffer(A_TYPE::pos) && !matmul_inner::in_unified_buffer(B_TYPE::pos)),
+                "AscendC::Matmul: int4b_t in the Unified Buffer is not covered by the virtual NPU");
   static constexpr bool batched = A_TYPE::layout != LayoutMode::NONE || B_TYPE::layout != LayoutMode::NONE;
   static_assert(!batched || matmul_inner::refused_batch<A_TYPE, B_TYPE, C_TYPE>(config) == nullptr,
                 "AscendC::Matmul: batches of this LayoutMode, type, position or configuration are not covered by the "
@@ -384,7 +385,7 @@ class MatmulImpl {
                                       bool may_turn) {
     m.dtype = dtype;
     m.layout = matmul_inner::layout_of(format);
-    m.in_l1 = position == TPosition::TSCM;
+    m.in_l1 = matmul_inner::in_l1(position);
     m.in_ub = matmul_inner::in_unified_buffer(position);
     m.may_turn = may_turn;
   }

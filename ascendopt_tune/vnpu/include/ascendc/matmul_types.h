@@ -99,7 +99,9 @@ constexpr bool covers_sparse(const MatmulConfig& c) {
   else
     return !is_sparse<A>;
 }
-constexpr bool may_be_local(TPosition p) { return p == TPosition::TSCM || in_unified_buffer(p); }
+// asc-devkit, PhyPosIsL1.
+constexpr bool in_l1(TPosition p) { return p == TPosition::TSCM || p == TPosition::A1 || p == TPosition::B1; }
+constexpr bool may_be_local(TPosition p) { return in_l1(p) || in_unified_buffer(p); }
 constexpr bool covers_format(CubeFormat f, bool result) {
   return f == CubeFormat::ND || f == CubeFormat::NZ || (result ? f == CubeFormat::ND_ALIGN : f == CubeFormat::VECTOR);
 }

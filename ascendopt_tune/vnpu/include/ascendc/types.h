@@ -58,7 +58,8 @@
 #define __DAV_VEC__ 1
 #endif
 
-typedef uint8_t* GM_ADDR;
+// A macro, as in CANN: a `const GM_ADDR` points to constant bytes.
+#define GM_ADDR __gm__ uint8_t*
 typedef _Float16 half;
 typedef half float16_t;
 typedef float float32_t;
