@@ -264,17 +264,25 @@ def attribute_values(signature: Signature, attrs: Mapping[str, AttrValue]) -> li
         )
     result: list[tuple[str, AttrValue]] = []
     for a in signature.attrs:
-        value = attrs.get(a.name, a.default)
+        value = attrs.get(a.name, a.default if a.type else None)
         if value is None:
             raise CaseError(f"operator {signature.op_type} needs attribute {a.name} ({a.type}).", f"Give {a.name}=...")
+        kind = a.type or _type_of(value)
         try:
-            result.append((a.type, _convert(a.type, value)))
+            result.append((kind, _convert(kind, value)))
         except (TypeError, ValueError) as e:
             raise CaseError(
                 f"attribute {a.name} of {signature.op_type} is {value!r}, not of type {a.type}.",
                 f"Its signature: {signature.to_text()}.",
             ) from e
     return result
+
+
+def _type_of(value: AttrValue) -> str:
+    """Of an attribute whose definition says only that there is one (``.Attr("layout").AttrType(OPTIONAL)``)."""
+    if isinstance(value, tuple | list):
+        return f"list_{_type_of(value[0]) if value else 'int'}"
+    return type(value).__name__  # bool, int, float, str
 
 
 def _convert(kind: str, value: AttrValue) -> AttrValue:

@@ -32,7 +32,8 @@ class ParamDef:
 
 @dataclass(frozen=True)
 class AttrDef:
-    """One attribute; ``type`` is ``bool|int|float|str|list_int|list_float|list_bool``; default None = required."""
+    """One attribute; ``type`` is ``bool|int|float|str|list_int|list_float|list_bool``, empty where the
+    definition names none; default None = required."""
 
     name: str
     type: str

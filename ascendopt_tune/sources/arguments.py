@@ -135,6 +135,8 @@ def _typed(attr: AttrDef, value: str) -> AttrValue:
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         return {"int": int, "float": float, "str": str}[kind](text)
 
+    if not attr.type:
+        return _untyped(value)
     try:
         if attr.type.startswith("list_"):
             items = value.strip("[]() ")

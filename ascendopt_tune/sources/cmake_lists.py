@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..files import read_plain
+from .texts import SOURCES
 
 _FILE_BYTES = 4 << 20
 # Libraries of the host side whose sources we want; ``opapi`` (hand-written aclnn interfaces) is not among them.
 _HOST_TARGETS = ("optiling", "opsproto", "op_host_aclnn", "op_host_aclnnInner", "op_host_aclnnExc")
+# The same in CANN's own repositories, behind a variable that the build sets.
+_HOST_OBJECTS = ("}_tiling_obj", "}_infer_obj")
 # What ``add_modules_sources`` takes of the folder of host sources.
 _HOST_MODULES = ("*_def*.cpp", "*_infershape*.cpp", "*_tiling*.cpp", "op_tiling/**/*.cpp")
 _UNIT = "ascend910b"  # how the repositories call the architecture of all chips here
@@ -89,7 +92,8 @@ class _Reading:
             self.globbed |= {str(Path(f).resolve()) for f in found}
 
     def target_sources(self, words: list[str]) -> None:
-        self.sources.update(dict.fromkeys(p for p in self._of_host(words) if p.is_file()))
+        found = (p for p in self._of_host(words) if p.suffix in SOURCES and p.is_file())  # headers stand there, too
+        self.sources.update(dict.fromkeys(found))
 
     def target_include_directories(self, words: list[str]) -> None:
         self.includes.update(dict.fromkeys(p for p in self._of_host(words) if p.is_dir()))
@@ -125,7 +129,8 @@ class _Reading:
             self.dependencies.update(dict.fromkeys(_named(name, self.folder)))
 
     def _of_host(self, words: list[str]) -> Iterable[Path]:
-        return _paths(words[1:], self.folder, self.variables) if words[0] in _HOST_TARGETS else ()
+        ours = words[0] in _HOST_TARGETS or words[0].endswith(_HOST_OBJECTS)
+        return _paths(words[1:], self.folder, self.variables) if ours else ()
 
 
 _READ = {

@@ -13,11 +13,12 @@ from host_examples import HOST_CPP, write_operator, write_shared_tiling
 
 from ascendopt_tune.build import host
 from ascendopt_tune.build.host import HostProgram, compile_host, dtype_column
+from ascendopt_tune.build.host_signature import attribute_values
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.errors import CaseError, HostProgramError
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.chip import Chip, load_chip
-from ascendopt_tune.nouns.operator import Operator
+from ascendopt_tune.nouns.operator import AttrDef, Operator, Signature
 from ascendopt_tune.sources.project import load_project
 
 X = TensorSpec("float32", (4, 8))
@@ -135,6 +136,14 @@ def test_dtype_column(program: HostProgram) -> None:
 def test_wrong_attributes(program: HostProgram, chip: Chip, attrs: dict[str, object], text: str) -> None:
     with pytest.raises(CaseError, match=text):
         program.tiling(Case((X, None, ()), (X,), tuple(attrs.items())), chip)  # type: ignore[arg-type]
+
+
+def test_an_attribute_whose_definition_names_no_type() -> None:
+    """ops-transformer's block_sparse_attention_grad: what it is given says what it is."""
+    signature = Signature("Op", (), (), (AttrDef("layout", "", ()), AttrDef("sizes", "", ())))
+    assert attribute_values(signature, {"layout": "BNSD", "sizes": (1, 2)}) == [("str", "BNSD"), ("list_int", (1, 2))]
+    with pytest.raises(CaseError, match="needs attribute layout"):
+        attribute_values(signature, {"sizes": (1,)})
 
 
 def test_a_refusal_carries_what_the_program_printed(

@@ -77,6 +77,24 @@ def test_lists_of_op_host_count_where_the_build_gets_there(tmp_path: Path, whole
     assert "op_host/scale_rows_tiling.cpp" in operator.host_sources
 
 
+def test_sources_that_a_repository_adds_to_its_tiling_library_by_name(tmp_path: Path) -> None:
+    """ops-transformer's sparse_flash_attention_grad: a template registers itself there, and nobody calls it."""
+    root = write_operator(tmp_path)
+    for name in ("arch22/rows.cpp", "arch22/rows.h", "arch35/later.cpp"):
+        (root / "op_host" / name).parent.mkdir(exist_ok=True)
+        (root / "op_host" / name).write_text("")
+    (root / "op_host" / "CMakeLists.txt").write_text(
+        """
+        add_modules_sources(OPTYPE scale_rows ACLNNTYPE aclnn)
+        target_sources(${OPHOST_NAME}_tiling_obj PRIVATE ./arch22/rows.cpp ./arch22/rows.h ./arch35/later.cpp)
+        """
+    )
+    sources = load_project(root).host_sources
+    assert "op_host/arch22/rows.cpp" in sources
+    assert "op_host/arch22/rows.h" not in sources
+    assert "op_host/arch35/later.cpp" not in sources
+
+
 def test_a_shared_header_that_defines_tiling_data_is_part_of_the_pair(tmp_path: Path) -> None:
     root, shared = write_shared_tiling(tmp_path)
     operator = load_project(root)

@@ -10,8 +10,11 @@ import pytest
 from api_kernel import ApiKernel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from test_cube import default_options, device, launch
 
 from ascendopt_tune.errors import DeviceError
+
+__all__ = ["default_options"]
 
 Array = npt.NDArray[Any]
 FEW = settings(max_examples=30, deadline=None)
@@ -166,3 +169,40 @@ def test_rules(kernel: ApiKernel, shape: tuple[int, int], form: int, room: int, 
         return
     with pytest.raises(DeviceError, match=rule):
         step(kernel, 0, np.ones(shape), shape[1], form, before, room, asked)
+
+
+ORDER = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void order(GM_ADDR x, GM_ADDR y) {
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> room;
+  pipe.InitBuffer(room, 65536);
+  LocalTensor<float> all = room.Get<float>(), rows = all[0], sum = all[2048], most = all[2176], out = all[2304];
+  LocalTensor<uint8_t> work = all[4608].ReinterpretCast<uint8_t>();
+  work.SetSize(32768);
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)y);
+  DataCopy(rows, from, 2048);
+  SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+  WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+  const SoftMaxShapeInfo shape{16, 128, 16, 128};
+  const SoftMaxTiling tiling = SoftMaxFlashV2TilingFunc(shape, 4, 4, 32768, false, true);
+  SoftmaxFlashV2<float, false, true, true>(rows, sum, most, rows, all, sum, most, work, tiling, shape);
+  Adds(out, READ, 1.0f, COUNT);
+  SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+  WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+  DataCopy(to, out, COUNT);
+}
+"""
+
+
+@pytest.mark.parametrize(("read", "count"), [("rows", 2048), ("most", 128), ("sum", 128)])
+def test_what_needs_a_barrier_behind_a_step(read: str, count: int) -> None:
+    """CANN's own has barriers behind all but its last instruction, which leaves the sums."""
+    text = ORDER.replace("READ", read).replace("COUNT", str(count))
+    binary = device().load(device().compile(text, "order.cpp", ["--cce-auto-sync=off"]))
+    x, out = values(3, 2048, 0), np.zeros(count, np.float32)
+    report = launch("order", [x], out, binary=binary)
+    assert [h["missing"] for h in report["hazards"]] == (["PipeBarrier<PIPE_V>"] if read == "sum" else [])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cann_ops.table import Row
 from test_vllm_ascend import check
-from unit_rows import attention, experts, recurrent
+from unit_rows import attention, convolutions, experts, gradients, recurrent
 from unit_rows.products import PRODUCTS
 
 from ascendopt_tune.build import toolkit
@@ -23,7 +23,9 @@ from ascendopt_tune.settings import settings
 #: By repository, in the order of cube_units.md's table.
 UNITS: dict[str, tuple[Row, ...]] = {
     repository: tuple(
-        row for rows in (PRODUCTS, recurrent.ROWS, attention.ROWS, experts.ROWS) for row in rows.get(repository, ())
+        row
+        for rows in (PRODUCTS, recurrent.ROWS, attention.ROWS, gradients.ROWS, experts.ROWS, convolutions.ROWS)
+        for row in rows.get(repository, ())
     )
     for repository in ("cann-ops", "ops-nn", "ops-transformer")
 }

@@ -62,21 +62,30 @@ void softmax_flash_row(const SoftmaxFlash& s, uint32_t r, std::vector<float>& ro
   store_kept(s, s.sum, r, s.statistics, sum);
 }
 
-// Row maximum, Sub, Exp, row sum, with each row's number brought to a block for the Sub; with what came before it
-// Max, Sub, Exp, Mul and Add of what is kept. Half is converted to float and back.
+// What leaves the sum where each row has a block of it.
+const char* last_of(const SoftmaxFlash& s) { return !s.update ? "Brcb" : s.statistics == DType::F16 ? "Cast" : "Add"; }
+
+// With what came before a row Max, Sub, Exp, Mul and Add of what is kept, in half with conversions.
+void add_update(Composite& cost, const SoftmaxFlash& s, double kept) {
+  const bool halves = s.statistics == DType::F16;
+  for (const char* instruction : {"Max", "Sub", "Exp", "Mul"}) cost.add(instruction, kept);
+  if (!s.wide || halves) cost.add("Add", kept);
+  if (s.dtype == DType::F16) cost.add("Cast", kept, !halves ? 1 : s.wide ? 4 : 5);
+}
+
+// Row maximum, Sub, Exp, row sum, with each row's number brought to a block for the Sub, and the update. Half is
+// converted to float and back. Without last_of() where there is one.
 Work cost_of(const SoftmaxFlash& s, Core& core) {
   const double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
   const double kept = s.wide ? rows : repeats_of(s.rows, 4);
   Composite cost(core);
   for (const char* instruction : {"ReduceDataBlock", "ReduceDataBlockSum"}) cost.add(instruction, all);
   for (const char* instruction : {"ReduceRepeat", "ReduceRepeatSum"}) cost.add(instruction, rows);
-  cost.add("Brcb", rows, s.wide ? 2 : 1);
+  cost.add("Brcb", rows, s.wide && s.update ? 2 : 1);
   for (const char* instruction : {"Sub", "Exp"}) cost.add(instruction, all);
-  if (s.update)
-    for (const char* instruction : {"Max", "Sub", "Exp", "Mul", "Add"}) cost.add(instruction, kept);
+  if (s.update) add_update(cost, s, kept);
   if (s.row_max) cost.add("Copy", kept);
   if (s.dtype == DType::F16) cost.add("Cast", all, 2);
-  if (s.update && s.dtype == DType::F16) cost.add("Cast", kept, s.statistics == DType::F16 ? 5 : 1);
   return cost.work();
 }
 
@@ -91,6 +100,14 @@ void softmax_flash(const SoftmaxFlash& s) {
   std::vector<float> row(s.columns);
   for (uint32_t r = 0; r < s.rows; r++) softmax_flash_row(s, r, row);
   call.issue(cost_of(s, call.core));
+  if (!s.wide) return;
+  // Behind what leaves anything but the sum there is a barrier in all forms with blocks, and behind the last
+  // instruction none (asc-devkit, impl/adv_api/detail/activation/softmax/membase).
+  const uint32_t kept = s.rows * kBlockBytes;
+  call.core.barrier(Pipe::V);
+  call.read(s.sum, kept, "expSumTensor");
+  call.write(s.sum, kept, "expSumTensor");
+  call.issue(last_of(s), DType::F32, repeats_of(kept, 1));
 }
 
 }  // namespace vnpu

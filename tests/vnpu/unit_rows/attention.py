@@ -31,6 +31,40 @@ def attend_window(query: Tensor, near: Tensor, *rest: Any, **attrs: Any) -> Any:
     return attend_shared(query, near, *rest[:5], *rest[5:10], rest[14], **attrs)
 
 
+def compress(x: Tensor, keys: Tensor, gates: Tensor, kept: Tensor, places: Tensor, blocks: Tensor, *_: Any,
+             cmp_ratio: int, coff: int, **__: Any) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Of ``cmp_ratio`` tokens one, its elements weighted by a softmax; with ``coff`` 2 over those before them, too.
+
+    What is weighted is kept as well, in blocks that a table finds.
+    """
+    tokens, size = x.shape[1], keys.shape[0] // coff
+    values, scores = x @ keys.T, x @ gates.T + places.repeat(tokens // cmp_ratio, 1)
+    kept, out = kept.clone(), x.new_zeros(x.shape[0], tokens // cmp_ratio, size)
+    for b in range(x.shape[0]):
+        held = torch.cat([values[b], scores[b]], -1)
+        for s in range(tokens):
+            kept[blocks[b, s // kept.shape[1]], s % kept.shape[1]] = held[s]
+        for i in range(tokens // cmp_ratio):
+            v, w = (t[b].unflatten(0, (-1, cmp_ratio))[i, :, -size:] for t in (values, scores))
+            if coff == 2 and i > 0:
+                before = [t[b].unflatten(0, (-1, cmp_ratio))[i - 1, :, :size] for t in (values, scores)]
+                v, w = torch.cat([before[0], v]), torch.cat([before[1], w])
+            out[b, i] = (w.softmax(0) * v).sum(0)
+    return out, kept
+
+
+def compressor(batch: int, tokens: int, size: int, coff: int, ratio: int, block: int) -> Row:
+    wide, blocks = coff * size, -(-tokens // block)
+    state = f"float32[{1 + batch * blocks},{block},{2 * wide}]"
+    case = (f"T[{batch},{tokens},1024] T[{wide},1024] T[{wide},1024] {state} float32[{ratio},{wide}] "
+            f"int32[{batch},{blocks}] - - int32[{batch}] -> T[{batch},{tokens // ratio},{size}] {state}")  # fmt: skip
+    return Row("attention/compressor", case, compress, ("bfloat16", "float16"),
+               attrs={"cmp_ratio": ratio, "coff": coff, "cache_mode": 1, "state_cache_stride_dim0": block * 2 * wide},
+               values={5: (torch.arange(batch * blocks) + 1).reshape(batch, blocks).tolist(), 8: [0] * batch},
+               domain={0: (-1, 1), 1: (-0.1, 0.1), 2: (-0.1, 0.1)},
+               tolerance={"bfloat16": 1.2e-2, "float16": 4e-3, "float32": 1e-3})  # fmt: skip
+
+
 # The cores' shares come from another operator: here each takes a sequence.
 SHARES = [n for core in range(2) for n in (1, core, 0, 0, core + 1, 0, 0, 0, 4)] + [0] * 1006
 ROWS: dict[str, tuple[Row, ...]] = {
@@ -53,5 +87,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
                    "ori_win_left": 127, "ori_win_right": 0, "layout_q": "BSND", "layout_kv": "PA_BBND",
                    "topk_value_mode": 1, "return_softmax_lse": False},
             values={5: [[1, 3], [0, 2]], 11: LENGTHS, 17: SHARES}, initial={1: 0}, hazard=NO_BARRIER),
+        compressor(1, 128, 512, 1, 128, 128),
+        compressor(2, 16, 128, 2, 4, 16),
     ),
 }  # fmt: skip
