@@ -171,7 +171,7 @@ def _excess(got: Array, expected: Array, allowed: Tolerance, leeway: Array | Non
         parts = [_excess(getattr(got, p), getattr(expected, p), allowed, leeway) for p in ("real", "imag")]
         return np.maximum(*parts)
     if not (allowed.rtol or allowed.atol):
-        same = got == expected
+        same = (got == expected) & ~_other_zero(got, expected, leeway)
         if got.dtype.kind == "b":  # a byte that is neither 0 nor 1 is no truth value, unless the original's is the same
             byte, other = got.view(np.uint8), expected.view(np.uint8)
             same = ((byte != 0) == (other != 0)) & ((byte <= 1) | (byte == other))
@@ -190,12 +190,19 @@ def _excess(got: Array, expected: Array, allowed: Tolerance, leeway: Array | Non
         if leeway is not None:
             error = np.maximum(error - free(expected, leeway), 0.0)
         error = error / limit
-    finite = np.isfinite(wide_expected)
-    same = (wide_got == wide_expected) | (np.isnan(wide_got) & np.isnan(wide_expected))
+    same = ((wide_got == wide_expected) & ~_other_zero(got, expected, leeway)) | (_nan(wide_got) & _nan(wide_expected))
+    finite = np.isfinite(wide_expected) & np.isfinite(wide_got)
     if leeway is not None:
         same |= leeway == np.inf
-        finite &= leeway != np.inf
-    return np.asarray(np.where(finite & np.isfinite(wide_got), error, np.where(same, 0.0, np.inf)))
+    return np.asarray(np.where(same, 0.0, np.where(finite, error, np.inf)))
+
+
+def _other_zero(got: Array, expected: Array, leeway: Array | None) -> Array:
+    """Where a zero has the other sign, and nothing else will do (a leeway of minus infinity)."""
+    if leeway is None or not _is_float(got):
+        return np.zeros(got.shape, bool)
+    signs = np.signbit(got.astype(np.float64)) != np.signbit(expected.astype(np.float64))
+    return np.asarray((leeway == -np.inf) & (expected == 0) & signs)
 
 
 def _bits(array: Array) -> Array:

@@ -37,8 +37,8 @@ PLAIN = ("normal", "uniform", "zeros")
 #: Of whole tensors; ``lines`` and ``columns`` have a pattern for every slice along the last and the first axis. They
 #: may be outside of what an operator is defined for.
 STRESS = (
-    "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "lines", "columns")), HALVES,
-    TIES, "tiny all", "sparse all", "balanced all", "specials", "beyond",
+    "lines", "columns", "large", *PATTERNS, *(f"{p} others" for p in ("sparse", "ones", "far", "lines", "columns")),
+    HALVES, TIES, "tiny all", "sparse all", "balanced all", "specials", "beyond",
 )  # fmt: skip
 
 #: Every line of every float input is small: an epsilon beside a sum of several decides only where all of them are.
@@ -71,7 +71,7 @@ def schedule(case: Case, names: Sequence[str], settings: Mapping[str, Any], most
     order += ["lines others", "columns others"] * bool(_beside(case))
     order += [ALL_TINY] * (sum(_is_float(a) for a in case.inputs) > 1)
     order += [ALL_SPARSE] * (sum(_is_number(a) for a in case.inputs) > 1)
-    order += [ALL_BALANCED] * any(_is_number(a) for a in case.inputs)
+    order += [ALL_BALANCED] * any(_is_number(a) for a in case.inputs) + ["far others"] * several
     if _whole_from_floats(case):
         order.insert(min(5, len(order)), HALVES)
     if _may_tie(case):
@@ -366,7 +366,7 @@ def _tensor(
         everywhere = _everywhere(spec, domain, distribution, rng)
         if everywhere is not None:
             return everywhere
-    if distribution in PATTERNS or distribution in ("lines", "columns", "ones"):
+    if distribution in PATTERNS or distribution in ("lines", "columns", "ones", "far"):
         values = pattern(spec.shape, spec.dtype, distribution, domain, steps, rng)
         if dtype.kind in "iub" or spec.dtype == "int4":
             return values.astype(dtype)

@@ -164,6 +164,8 @@ class _Floats:
         self.dtype = dtype
         self.top = _OFFSET.get(dtype, 12.0)
         self.most, self.least = (14.5, -24.0) if dtype == "float16" else (40.0, -110.0)
+        # What a number may be and its products with some others are held by float32.
+        self.end = _FLOAT["float16"][0] if dtype == "float16" else 2.0**self.most
 
     def __call__(self, name: str, rows: int, length: int, steps: Sequence[int], rng: np.random.Generator) -> Array:
         shape = (rows, length)
@@ -189,7 +191,11 @@ class _Floats:
             values = self._far(normal, usual(0), scale(-3, 3), rng)
             return np.asarray(values if name == "positive" else -values)
         if name == "offset":  # much alike, far from 0
-            return np.asarray(normal * scale(-3, 0) + sign * scale(3, self.top - 2))
+            # Of half of several lines not so far: there most functions bend, and a wrong constant shows.
+            near, part = scale(-3, 0), rng.random((rows, 1))
+            bent = (np.arange(rows) % 2 == 1)[:, None]
+            far = np.exp2(np.where(bent, 3 * part, 3 + (self.top - 5) * part))
+            return np.asarray(normal * near + sign * far)
         if name == "equal":
             # Few bits, so that sums and squares of it are exact in any order.
             some = rng.choice((1.0, 1.25, 1.5, 1.75), (rows, 1)) * np.exp2(rng.integers(-8, int(self.top), (rows, 1)))
@@ -200,8 +206,8 @@ class _Floats:
             return np.asarray(normal * np.where(least, lowest, scale(-24, -4)))
         if name == "tails":  # magnitudes from 2**-14 to 2**6, both signs
             return np.sign(normal) * np.exp2(rng.random(shape) * 20 - 14)
-        if name == "ones":
-            return self._ones(shape, scale, rng)
+        if name in ("ones", "far"):
+            return self._ones(shape, scale, rng) if name == "ones" else self._with_ends(normal, rng)
         if name in ("levels", "sparse"):
             return self._levels(normal, steps, rng) if name == "levels" else self._sparse(normal, scale, rng)
         if name == "balanced":
@@ -213,16 +219,25 @@ class _Floats:
             return np.asarray(np.sign(normal) * LARGE.get(self.dtype, 1e30) * (1 - rng.random(shape) * 0.9))
         if name == "edges":
             largest, normal_most, least = _FLOAT.get(self.dtype, _FLOAT32)
-            some = np.array([largest, normal_most, least, 3 * least, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
+            ends = [largest, largest * 0.9375, normal_most, least, 3 * least]
+            some = np.array([*ends, 1.0, 0.5, 0.0, 1.0 + 2.0**-10, 88.0, 2.0**-11])
             return np.asarray(rng.choice(some, shape) * rng.choice((-1.0, 1.0), shape))
         return np.zeros(shape) if name == "zeros" else normal
+
+    def _with_ends(self, normal: Array, rng: np.random.Generator) -> Array:
+        """Numbers of which some are as far out as their products with some others allow, of either sign."""
+        far = rng.choice((-self.end, self.end), normal.shape) * (1 - rng.random(normal.shape) / 16)
+        return np.where(rng.random(normal.shape) < 1 / 8, far, normal)
 
     def _far(self, normal: Array, far: Array, near: Array, rng: np.random.Generator) -> Array:
         """Positive numbers; those of the first of several lines are further out than what somebody may take for the end
         of the dtype."""
         if len(normal) > 1:
             far[0] = np.exp2(rng.uniform(self.most - 1, self.most))
-        return np.asarray(np.abs(normal) * np.where(rng.random((len(normal), 1)) < 0.5, near, far / 4) + far)
+        values = np.abs(normal) * np.where(rng.random((len(normal), 1)) < 0.5, near, far / 4) + far
+        if len(normal) > 2 and self.dtype == "float16":  # others, at the very end of it
+            values[1] = self.end * (1 - np.abs(normal[1]) % 1 / 16)
+        return np.asarray(values)
 
     def _ones(self, shape: tuple[int, int], scale: Callable[[float, float], Array], rng: np.random.Generator) -> Array:
         """1 but for a few: a gain that looks like none. What a number has more its neighbour has less, in whole

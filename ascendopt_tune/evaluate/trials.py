@@ -27,6 +27,7 @@ from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, untouched, wrong_elements
 from .evaluator import Evaluator
 from .inputs import HALVES, PLAIN, TIES, make_inputs, schedule
+from .moves import exact, negated, of_inputs, same_but_nan, tensors, turned
 from .protocol import ArrayArgument, EvaluateRequest, EvaluationResult, GateTrial, Habits, load_arrays, save_array
 from .reference import HUGE, Formula, formula, mapped
 
@@ -177,6 +178,7 @@ class TrialMaker:
         if isinstance(ran[0].outcome, TimedOut) and bare[0].distribution in PLAIN:
             return Trials(bare[:1], tuple(skipped), stuck=ran[0])
         alone = self._alone(ask, bare, formulas, ran)
+        moved = self._moved(ask, bare, formulas, ran)
         made: list[GateTrial] = []
         habits: Habits | None = None
         for i, (trial, found, result) in enumerate(zip(bare, formulas, ran, strict=True)):
@@ -196,10 +198,62 @@ class TrialMaker:
             habits = joined(habits, Habits(drift=drifts))
             made += [one] if one is not None else []
             skipped += [why] if why else []
+        made = [self._exact(trial, moved) for trial in made]
         if made and habits is not None and habits.repeats:
             made.insert(min(2, len(made)), replace(made[0], again=True, poison=made[0].poison ^ 0x3C))
         its_own = [(t, r) for t, f, r in zip(bare, formulas, ran, strict=True) if f is None]
         return Trials(tuple(made), tuple(skipped), habits, steps, self._unwritten(its_own))
+
+    def _moved(
+        self,
+        ask: Ask,
+        trials: Sequence[GateTrial],
+        formulas: Sequence[Formula | None],
+        ran: Sequence[EvaluationResult],
+    ) -> set[int]:
+        """Outputs whose elements are moved and not computed (moves.py), by their place among all tensors of outputs.
+
+        Only those of which the baseline gives all bits that are expected, in every trial.
+        """
+        if trials[0].distribution != PLAIN[0] or not isinstance(ran[0].outcome, Timed):
+            return set()
+        found: set[int] | None = None
+        for trial, formula_, result in zip(trials, formulas, ran, strict=True):
+            if not isinstance(result.outcome, Timed):
+                continue
+            got = list(tensors([load_arrays(a) for a in result.outputs[0]]))
+            want = got if formula_ is None else list(tensors(formula_.expected))
+            inputs = [load_arrays(a) for a in trial.inputs]
+            left = range(len(got)) if found is None else found
+            found = {k for k in left if of_inputs(got[k], inputs) and same_but_nan(got[k], want[k])}
+            if not found:
+                return set()
+        inputs = [load_arrays(a) for a in trials[0].inputs]
+        kept = [p.value_depend for p in self.signature.inputs] if self.signature is not None else [False] * len(inputs)
+        other = replace(trials[0], inputs=self._save(negated(inputs, kept), "negated"))
+        (again,) = self._run(ask, [other])
+        if not isinstance(again.outcome, Timed):
+            return set()
+        before, after = (list(tensors([load_arrays(a) for a in r.outputs[0]])) for r in (ran[0], again))
+        return {k for k in found or () if turned(before[k], after[k], inputs)}
+
+    def _exact(self, trial: GateTrial, moved: set[int]) -> GateTrial:
+        """The trial with nothing but the same bits asked of outputs that are moved."""
+        if trial.expected is None or not moved:
+            return trial
+        expected = [load_arrays(a) for a in trial.expected]
+        leeways = [load_arrays(a) for a in trial.leeway] if trial.leeway is not None else [None] * len(expected)
+        made: list[Array | tuple[Array, ...] | None] = []
+        number = 0
+        for want, free in zip(expected, leeways, strict=True):
+            listed = as_tuple(free) or (None,) * len(as_tuple(want))
+            parts = []
+            for one, more in zip(as_tuple(want), listed, strict=True):
+                plain = np.zeros(one.shape, np.float32) if more is None else more
+                parts.append(exact(one, more) if number in moved else plain)
+                number += 1
+            made.append(None if want is None else tuple(parts) if isinstance(want, tuple) else parts[0])
+        return replace(trial, leeway=self._save(made, f"exact-{trial.seed}"))
 
     def _unwritten(self, ran: Sequence[tuple[GateTrial, EvaluationResult]]) -> dict[str, tuple[int, int]]:
         """By output: elements that no trial has written, and all. One byte to tell by would be a result by chance."""
