@@ -61,8 +61,8 @@ def test_counts_share_the_rows_in_every_other_trial() -> None:
 def test_the_smaller_factor_of_a_product_has_patterns_of_its_own() -> None:
     a, b = TensorSpec("float32", (64, 96)), TensorSpec("float32", (96, 300))
     case = Case((a, b), (TensorSpec("float32", (64, 300)),))
-    order = ("lines others", "columns others", "tiny all", "sparse all", "balanced all")
-    assert schedule(case, ("a", "b"), {}, 27)[-5:] == order
+    order = ("lines others", "columns others", "tiny all", "sparse all", "balanced all", "far others")
+    assert schedule(case, ("a", "b"), {}, 27)[-6:] == order
     made = make_inputs(case, ("a", "b"), {}, "lines others", 3)
     assert np.abs(np.asarray(made[0])).max() > 100
     assert np.abs(np.asarray(made[1])).max() < 8
