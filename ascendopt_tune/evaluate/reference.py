@@ -182,9 +182,9 @@ def _fill(out: Array, array: Array, rng: np.random.Generator, sign: int) -> None
         part[:] = array[begin : begin + _PART]
         if sign:
             noise = rng.random(part.size, np.float32) - np.float32(0.5)
-            # By half of it at least, so that nothing is held by chance; the other way by another amount: what cancels
-            # once, by chance, doesn't twice.
-            amount = np.abs(noise) if sign > 0 else rng.random(part.size, np.float32) * np.float32(0.5)
+            # By half of it at least, so that nothing is held by chance; the other way by another amount, which is more
+            # than what sums move by (wide.py): what cancels once, by chance, or beside a mean, doesn't twice.
+            amount = np.abs(noise) if sign > 0 else (rng.random(part.size, np.float32) + 1) * np.float32(0.25)
             noise = np.copysign((amount + np.float32(0.5)) * np.float32(0.5), noise)
             with np.errstate(invalid="ignore", over="ignore"):
                 part += part * (noise * np.float32(2 * sign * _ARITHMETIC))

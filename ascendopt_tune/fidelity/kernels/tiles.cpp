@@ -98,7 +98,7 @@ class Tiles {
 extern "C" __global__ __aicore__ void tiles(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR d, GM_ADDR y, GM_ADDR tiling) {
   TPipe pipe;
   Tiles op(&pipe, y, tiling);
-  const GM_ADDR all[4] = {a, b, c, d};
+  GM_ADDR all[4] = {a, b, c, d};
   for (int i = 0; i < kInputs; i++) op.Input(i, all[i]);
   op.Process();
 }

@@ -100,7 +100,8 @@ class KernelForeachMulScalar {
   TQue<QuePosition::VECOUT, 1> outQueueY;
   TBuf<QuePosition::VECCALC> floatBuf;
   GlobalTensor<T> xGm, yGm;
-  GM_ADDR xList = nullptr, yList = nullptr;
+  GM_ADDR xList = nullptr;
+  GM_ADDR yList = nullptr;
   uint64_t firstBlock = 0, lastBlock = 0;
   uint32_t tileLength = 0;
   float scalar = 0.0f;

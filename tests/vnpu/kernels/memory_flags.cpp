@@ -107,8 +107,8 @@ extern "C" __global__ __aicore__ void in_groups(GM_ADDR x, GM_ADDR flags, uint32
   GroupBarrier<PipeMode::MTE3_MODE> barrier(flags, arrive, wait);
   if (barrier.GetWorkspaceLen() != (arrive > wait ? arrive : wait) * 512) return;
   for (uint32_t r = 0; r < rounds; r++) {
-    GM_ADDR of_round = x + r * n * kCount * sizeof(float),
-            before = r == 0 ? of_round : of_round - n * kCount * sizeof(float);
+    GM_ADDR of_round = x + r * n * kCount * sizeof(float);
+    GM_ADDR before = r == 0 ? of_round : of_round - n * kCount * sizeof(float);
     const bool arrives = (bits & 1) && !((bits & 8) && me == 0), early = bits & 2, late = bits & 4;
     if (me < arrive) {
       if (arrives && early) barrier.Arrive(me);

@@ -52,7 +52,10 @@ enum Wrong : uint32_t {
 };
 
 struct Places {
-  GM_ADDR a, b, y, workspace;
+  GM_ADDR a;
+  GM_ADDR b;
+  GM_ADDR y;
+  GM_ADDR workspace;
   uint32_t rounds, wrong;
 };
 

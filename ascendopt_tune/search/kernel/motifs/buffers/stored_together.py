@@ -72,7 +72,7 @@ class {TOGETHER} {{
   __aicore__ inline bool Alone(const AscendC::GlobalTensor<T>& to, int64_t offset, int64_t bytes) {{
     const int64_t rows = rowsLeft;
     rowsLeft = 1;
-    const GM_ADDR place = (GM_ADDR)to[offset].GetPhyAddr();
+    GM_ADDR place = (GM_ADDR)to[offset].GetPhyAddr();
     if (rowsKept > 0 && (bytes != bytesOfRow || place != firstPlace + rowsKept * bytesApart)) {{
       Given();
       Out(firstPlace, 0, rowsKept);
