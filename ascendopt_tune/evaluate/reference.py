@@ -81,12 +81,12 @@ def formula(
         return as_written
     try:
         large = max((t.numel for t in flatten(case.inputs)), default=0) > _LARGE
-        up, *second, exact = _exactly(operator, case, inputs, seed, (1, 0) if large else (1, -1, 0))
-        down = second[0] if second else up
+        first, *second, exact = _exactly(operator, case, inputs, seed, (-1, 0) if large else (1, -1, 0))
+        other = second[0] if second else first
     except Exception:  # a reference needs no formula for float64: it is then its own
         return as_written
     expected, leeway = [], []
-    for one, wide, more, less in zip(plain, exact, up, down, strict=True):
+    for one, wide, more, less in zip(plain, exact, first, other, strict=True):
         arrays = zip(_listed(one), _listed(wide), _listed(more), _listed(less), strict=True)
         pairs = [_one(a, b, c, d, close) for a, b, c, d in arrays]
         values, leeways = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
@@ -183,7 +183,8 @@ def _fill(out: Array, array: Array, rng: np.random.Generator, sign: int) -> None
         if sign:
             noise = rng.random(part.size, np.float32) - np.float32(0.5)
             # By half of it at least, so that nothing is held by chance; the other way by another amount, which is more
-            # than what sums move by (wide.py): what cancels once, by chance, or beside a mean, doesn't twice.
+            # than what sums move by (wide.py): what cancels once, by chance, or beside a mean, doesn't twice. Of large
+            # inputs that is the only one.
             amount = np.abs(noise) if sign > 0 else (rng.random(part.size, np.float32) + 1) * np.float32(0.25)
             noise = np.copysign((amount + np.float32(0.5)) * np.float32(0.5), noise)
             with np.errstate(invalid="ignore", over="ignore"):

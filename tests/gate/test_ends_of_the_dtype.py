@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from edits import outcome_of
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.accuracy import LineErrors, differences
 from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
-from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.inputs import make_inputs, schedule
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.outcome import Timed, WrongResult
-from ascendopt_tune.sources.arguments import build_case, parse_tensor
-from ascendopt_tune.sources.registry import load_operator
 
 _MAXIMUM = "        const float maximum = Maximum(rowLength);"
 _BETA = "    LoadParameter(betaFloat, betaGm);\n"
@@ -60,16 +58,8 @@ def evaluator() -> Iterator[Evaluator]:
 
 @pytest.mark.parametrize("what", VARIANTS)
 def test_limits_below_the_end_of_the_dtype(evaluator: Evaluator, what: str) -> None:
-    name, inputs, (old, new), passes = VARIANTS[what]
-    operator = load_operator(name)
-    text = operator.baseline.kernel[operator.kernel_main]
-    assert text.count(old) == 1
-    case = build_case(
-        evaluator.describe(operator).signature, dict(map(parse_tensor, inputs.split())), {}, {},
-        lambda inputs, attrs: evaluator.infer_outputs(operator, inputs, attrs),
-    )  # fmt: skip
-    pair = operator.baseline.with_kernel(operator.kernel_main, text.replace(old, new))
-    outcome = Gate(operator, case, evaluator).evaluate(pair).outcome
+    name, inputs, edit, passes = VARIANTS[what]
+    outcome = outcome_of(evaluator, name, inputs, [edit])
     assert isinstance(outcome, Timed if passes else WrongResult), outcome
 
 

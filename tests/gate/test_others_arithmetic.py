@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from edits import outcome_of
 
 from ascendopt_tune.build import toolkit
 from ascendopt_tune.evaluate.evaluator import Evaluator, ProcessLimits
-from ascendopt_tune.evaluate.gate import Gate
 from ascendopt_tune.evaluate.inputs import TIES, make_inputs
 from ascendopt_tune.nouns.case import Case, TensorSpec
 from ascendopt_tune.nouns.outcome import Timed, WrongResult
-from ascendopt_tune.sources.arguments import build_case, parse_tensor
-from ascendopt_tune.sources.registry import load_operator
 
 _SUM = "    ReduceSum(sums[index], lanes, work, lanesUsed);\n"
 _MEAN = "const float mean = Sum(centered) * averageFactor;"
@@ -103,18 +101,7 @@ def evaluator() -> Iterator[Evaluator]:
 @pytest.mark.parametrize("what", VARIANTS)
 def test_a_variant(evaluator: Evaluator, what: str) -> None:
     name, inputs, edits, passes = VARIANTS[what]
-    operator = load_operator(name)
-    text = operator.baseline.kernel[operator.kernel_main]
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    case = build_case(
-        evaluator.describe(operator).signature, dict(map(parse_tensor, inputs.split())), {}, {},
-        lambda inputs, attrs: evaluator.infer_outputs(operator, inputs, attrs),
-    )  # fmt: skip
-    outcome = (
-        Gate(operator, case, evaluator).evaluate(operator.baseline.with_kernel(operator.kernel_main, text)).outcome
-    )
+    outcome = outcome_of(evaluator, name, inputs, edits)
     assert isinstance(outcome, Timed if passes else WrongResult), outcome
 
 

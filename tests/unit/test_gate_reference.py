@@ -136,8 +136,10 @@ def test_leeway_of_a_sum_that_cancels_is_rarely_small_by_chance() -> None:
     assert small.mean() < 0.04  # with the same change once up and once down it would be 0.12
 
 
-def test_leeway_beside_a_mean_is_never_small_by_chance() -> None:
+@pytest.mark.parametrize("large", [1 << 20, 0])
+def test_leeway_beside_a_mean_is_never_small_by_chance(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """Rows far from 0: a number's own change and its mean's may cancel once, and then don't the other way."""
+    monkeypatch.setattr("ascendopt_tune.evaluate.reference._LARGE", large)  # 0: one change alone
     x = (512 + np.random.default_rng(3).standard_normal((64, 768)) / 8).astype(np.float32)
     _, leeway = expected(operator_of(lambda x: x - x.mean(-1, keepdim=True)), x)
     assert leeway.min() > 512 * 2.0**-24  # one in 220 was below
