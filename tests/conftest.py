@@ -19,6 +19,8 @@ import ascendopt_tune  # noqa: F401  before torch, whichever test imports that f
 os.environ.setdefault(
     "ASCENDOPT_TOOLKIT_DIR", str(platformdirs.user_cache_path("ascendopt_tune", appauthor=False) / "toolkit")
 )
+# As the command line has it (ascendopt_tune/__main__.py): more workers than processors would wait for each other.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # AddressSanitizer has to be preloaded (`make sanitize`), but compilers take minutes with it.
 if "ASCENDOPT_SANITIZE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("LD_PRELOAD", None)

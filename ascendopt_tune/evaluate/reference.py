@@ -37,6 +37,7 @@ _SURELY_OVER, _SURELY_HELD = 65504.0 * 1.01, 2.0**60
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
 HUGE = 1 << 26
 _SAMPLE, _ENOUGH = 1 << 16, 16  # results that are looked at, and of one magnitude at least
+_EXPONENTS = 256  # more than float32 has on either side of 1
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
 _PART = 1 << 15  # elements that are worked on at once
 
@@ -257,11 +258,13 @@ def _as_usual(expected: Array, leeway: Array) -> None:
     known = np.isfinite(leeway) & np.isfinite(expected) & (expected != 0)
     sample = slice(None, None, max(1, expected.size // _SAMPLE))
     found, kinds = leeway[sample][known[sample]], magnitude[sample][known[sample]]
-    for kind in np.unique(kinds):
-        same = found[kinds == kind]
+    order = np.argsort(kinds, kind="stable")
+    first = np.flatnonzero(np.diff(kinds[order], prepend=kinds.min(initial=0) - 1))
+    least = np.zeros(2 * _EXPONENTS, np.float32)  # by magnitude
+    for same in np.split(order, first[1:]):
         if same.size >= _ENOUGH:
-            there = known & (magnitude == kind)
-            leeway[there] = np.maximum(leeway[there], np.median(same))
+            least[kinds[same[0]] + _EXPONENTS] = np.median(found[same])
+    np.maximum(leeway, least[np.where(known, magnitude, 0) + _EXPONENTS], out=leeway, where=known)
 
 
 def _overflow(leeway: Array, rounded: Array, wide: Array) -> None:

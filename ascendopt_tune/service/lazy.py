@@ -199,6 +199,7 @@ class Background:
         environment = {
             **os.environ,
             "ASCENDOPT_TARGET": target,
+            "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),  # as __main__.py has it
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         }
         self._process = subprocess.Popen(

@@ -1,6 +1,7 @@
 // JSON values by the names of the library that CANN's tiling programs take for them (nlohmann/json, which is not part
 // of CANN): reading, looking up, converting, writing. It is the project's own, and small, as each of dozens of sources
-// includes it. An operator that brings the library itself gets that, since its own folders are searched first.
+// includes it; a template, as the library's is, because the compiler then makes nothing of it where nobody uses it. An
+// operator that brings the library itself gets that, since its own folders are searched first.
 #pragma once
 #include <cctype>
 #include <cmath>
@@ -17,8 +18,10 @@
 
 namespace nlohmann {
 
-class json {
+template <typename = void>
+class basic_json {
  public:
+  using json = basic_json;
   using Map = std::map<std::string, json>;
 
   struct exception : std::exception {
@@ -38,20 +41,21 @@ class json {
     using exception::exception;
   };
 
-  json() = default;
-  json(std::nullptr_t) {}                                                // NOLINT: implicit
-  json(bool value) : kind_(Kind::Bool), integer_(value) {}               // NOLINT: implicit
-  json(const char* text) : kind_(Kind::Text), text_(text) {}             // NOLINT: implicit
-  json(std::string text) : kind_(Kind::Text), text_(std::move(text)) {}  // NOLINT: implicit
+  basic_json() = default;
+  basic_json(std::nullptr_t) {}                                                // NOLINT: implicit
+  basic_json(bool value) : kind_(Kind::Bool), integer_(value) {}               // NOLINT: implicit
+  basic_json(const char* text) : kind_(Kind::Text), text_(text) {}             // NOLINT: implicit
+  basic_json(std::string text) : kind_(Kind::Text), text_(std::move(text)) {}  // NOLINT: implicit
   template <typename T, std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, int> = 0>
-  json(T value) : kind_(std::is_integral_v<T> ? Kind::Integer : Kind::Real) {  // NOLINT: implicit
+  basic_json(T value) : kind_(std::is_integral_v<T> ? Kind::Integer : Kind::Real) {  // NOLINT: implicit
     integer_ = static_cast<int64_t>(value);
     real_ = static_cast<double>(value);
   }
   template <typename T>
-  json(const std::vector<T>& values) : kind_(Kind::Array), array_(values.begin(), values.end()) {}  // NOLINT: implicit
+  basic_json(const std::vector<T>& values)
+      : kind_(Kind::Array), array_(values.begin(), values.end()) {}  // NOLINT: implicit
   template <typename T>
-  json(const std::map<std::string, T>& values) : kind_(Kind::Object) {  // NOLINT: implicit
+  basic_json(const std::map<std::string, T>& values) : kind_(Kind::Object) {  // NOLINT: implicit
     for (const auto& [key, value] : values) object_[key] = value;
   }
 
@@ -96,7 +100,7 @@ class json {
   // Over an object's or an array's values, in order of keys.
   class const_iterator {
    public:
-    const_iterator(const json* owner, Map::const_iterator entry, size_t index)
+    const_iterator(const json* owner, typename Map::const_iterator entry, size_t index)
         : owner_(owner), entry_(entry), index_(index) {}
     const std::string& key() const { return entry_->first; }
     const json& value() const { return owner_->is_object() ? entry_->second : owner_->array_[index_]; }
@@ -119,7 +123,7 @@ class json {
 
    private:
     const json* owner_;
-    Map::const_iterator entry_;
+    typename Map::const_iterator entry_;
     size_t index_;
   };
   using iterator = const_iterator;
@@ -377,5 +381,7 @@ class json {
   std::vector<json> array_;
   Map object_;
 };
+
+using json = basic_json<>;
 
 }  // namespace nlohmann

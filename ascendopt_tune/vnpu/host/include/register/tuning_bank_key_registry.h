@@ -27,12 +27,14 @@ class OpBankKeyFuncInfoV2 {
   OpBankLoadFunV2 load;
 };
 
-class OpBankKeyFuncRegistryV2 {
+// A template, of which nothing is compiled in the many programs that use none of it.
+template <typename = void>
+class BankKeyFuncRegistry {
  public:
-  OpBankKeyFuncRegistryV2(const ge::AscendString& op_type, const OpBankKeyConvertFunV2& convert) {
+  BankKeyFuncRegistry(const ge::AscendString& op_type, const OpBankKeyConvertFunV2& convert) {
     RegisteredOpFuncInfoV2()[op_type].convert = convert;
   }
-  OpBankKeyFuncRegistryV2(const ge::AscendString& op_type, const OpBankParseFunV2& parse, const OpBankLoadFunV2& load) {
+  BankKeyFuncRegistry(const ge::AscendString& op_type, const OpBankParseFunV2& parse, const OpBankLoadFunV2& load) {
     RegisteredOpFuncInfoV2()[op_type].parse = parse;
     RegisteredOpFuncInfoV2()[op_type].load = load;
   }
@@ -41,6 +43,7 @@ class OpBankKeyFuncRegistryV2 {
     return functions;
   }
 };
+using OpBankKeyFuncRegistryV2 = BankKeyFuncRegistry<>;
 
 // A key has no text here: nobody stores or prints one.
 inline bool NoBankKeyText(const std::shared_ptr<void>&, size_t, ge::AscendString&) { return false; }

@@ -13,19 +13,11 @@
 
 namespace optiling {
 
-// A kernel's file may include this, too, and has no registry.
-#ifdef __aicore__
-#define VNPU_REGISTER_TILING(NAME)
-#else
-#define VNPU_REGISTER_TILING(NAME) REGISTER_TILING_DATA_CLASS(NAME##OpApi, NAME)
-#endif
-
 #define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(uint32_t, name);
 #define VNPU_SOFTMAX_TILING(NAME)        \
   BEGIN_TILING_DATA_DEF(NAME)            \
   VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD) \
-  END_TILING_DATA_DEF;                   \
-  VNPU_REGISTER_TILING(NAME)
+  END_TILING_DATA_DEF;
 VNPU_SOFTMAX_TILING(SoftMaxTiling)
 VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
 #undef VNPU_SOFTMAX_TILING
@@ -35,9 +27,7 @@ VNPU_SOFTMAX_TILING(LogSoftMaxTiling)
 BEGIN_TILING_DATA_DEF(RmsNormTiling)
 VNPU_RMS_NORM_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
-VNPU_REGISTER_TILING(RmsNormTiling)
 #undef VNPU_FIELD
-#undef VNPU_REGISTER_TILING
 
 }  // namespace optiling
 

@@ -16,9 +16,6 @@ BEGIN_TILING_DATA_DEF(TopkTiling)
 VNPU_TOPK_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 #undef VNPU_FIELD
-#ifndef __aicore__  // a kernel's file may include this, too, and has no registry
-REGISTER_TILING_DATA_CLASS(TopkTilingOpApi, TopkTiling)
-#endif
 
 }  // namespace optiling
 

@@ -21,10 +21,6 @@ BEGIN_TILING_DATA_DEF(UnPadTiling)
 VNPU_UNPAD_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 #undef VNPU_FIELD
-#ifndef __aicore__  // a kernel's file may include this, too, and has no registry
-REGISTER_TILING_DATA_CLASS(PadTilingOpApi, PadTiling)
-REGISTER_TILING_DATA_CLASS(UnPadTilingOpApi, UnPadTiling)
-#endif
 
 }  // namespace optiling
 

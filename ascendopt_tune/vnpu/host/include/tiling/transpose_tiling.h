@@ -16,9 +16,6 @@ BEGIN_TILING_DATA_DEF(ConfusionTransposeTiling)
 VNPU_TRANSPOSE_TILING_FIELDS(VNPU_FIELD)
 #undef VNPU_FIELD
 END_TILING_DATA_DEF;
-#ifndef __aicore__  // a kernel's file may include this, too, and has no registry
-REGISTER_TILING_DATA_CLASS(ConfusionTransposeTilingOpApi, ConfusionTransposeTiling)
-#endif
 
 }  // namespace optiling
 
