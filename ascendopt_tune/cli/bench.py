@@ -75,7 +75,8 @@ def search(
         str | None,
         typer.Option(
             "--methods",
-            help="Separated by commas. Default: all but full-adaptive, which is the search with --schedule adaptive.",
+            help="Which methods, separated by commas. Default: all but full-paper and full-adaptive (the search with "
+            "another --schedule) and as-written (the baseline alone).",
             show_default=False,
         ),
     ] = None,
@@ -84,11 +85,11 @@ def search(
         typer.Option(
             "--sampled",
             metavar="METHODS",
-            help="Of the methods, those that run on the sample only: every third operator of each level.",
+            help="Methods that run only on the sample, which is every third operator of each level.",
         ),
     ] = "",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many: 0, 1, ...")] = 5,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Operators at the same time.")] = 1,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds: 0, 1, ...")] = 5,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="How many operators run at the same time.")] = 1,
     run_minutes: Annotated[
         float | None,
         typer.Option(
