@@ -5,7 +5,7 @@ there), task durations of CANN's own kernels on a 910B2, each launch behind a ke
 holds (``src/kernel_eval/eval/perf_eval.py`` there). Taken were all cases that CANN answers by one kernel of its open
 repositories and whose time is not the cap of ten times the hardware's bound that the table publishes instead of slower
 ones; up to 50 million elements of inputs. Of all that is in the clock they had a part in one law, that of pages
-(``flushed.page_us``; docs/fidelity_model.md says how).
+(``flushed.page_us``; docs/fidelity_evidence.md says how).
 """
 
 from __future__ import annotations
