@@ -26,30 +26,44 @@ _EPILOG = (
     "any more. Settings: ASCENDOPT_* environment variables, listed in docs/settings.md."
 )
 
-#: Each command's file here, what it is there (a function or a group), and its epilog's name (none: of examples.py).
-_COMMANDS = {
-    "doctor": ("doctor", "doctor", ""),
-    "ops": ("ops", "ops", ""),
-    "run": ("run", "run", "EXAMPLES"),
-    "tune": ("tune", "tune", "EXAMPLES"),
-    "profile": ("profile", "profile", "EXAMPLES"),
-    "explain": ("explain", "explain", "EXAMPLES"),
-    "report": ("report", "report", "EXAMPLES"),
-    "generate": ("generate", "generate", "EXAMPLES"),
-    "prebuild": ("prebuild", "prebuild_command", "EXAMPLES"),
-    "cache": ("cache", "app", ""),
-    "toolkit": ("toolkit", "toolkit", ""),
-    "bank": ("bank", "app", ""),
-    "bench": ("bench", "app", ""),
-    "dsl": ("dsl", "app", ""),
-    "completion": ("completion", "completion", ""),
-    "import": ("mkb", "import_", "IMPORT_EXAMPLES"),
-    "export": ("mkb", "export", "EXPORT_EXAMPLES"),
-    "llm-check": ("llm_check", "llm_check", "EXAMPLES"),
-    "calibrate": ("calibrate", "calibrate_command", ""),
-    "silicon-check": ("silicon_check", "silicon_check", ""),
-    "fidelity": ("fidelity", "fidelity", ""),
+#: By group, as ``--help`` shows them: each command's file here, what it is there (a function or a group of commands),
+#: and its epilog's name (none: of examples.py).
+_GROUPS = {
+    "First steps": {
+        "doctor": ("doctor", "doctor", ""),
+        "ops": ("ops", "ops", ""),
+        "completion": ("completion", "completion", ""),
+    },
+    "Run and tune": {
+        "run": ("run", "run", "EXAMPLES"),
+        "tune": ("tune", "tune", "EXAMPLES"),
+        "profile": ("profile", "profile", "EXAMPLES"),
+        "explain": ("explain", "explain", "EXAMPLES"),
+        "report": ("report", "report", "EXAMPLES"),
+    },
+    "Make operators": {
+        "dsl": ("dsl", "app", ""),
+        "generate": ("generate", "generate", "EXAMPLES"),
+        "import": ("mkb", "import_", "IMPORT_EXAMPLES"),
+        "export": ("mkb", "export", "EXPORT_EXAMPLES"),
+    },
+    "Keep and ship results": {
+        "prebuild": ("prebuild", "prebuild_command", "EXAMPLES"),
+        "cache": ("cache", "app", ""),
+    },
+    "Experience, language models, benchmarks": {
+        "bank": ("bank", "app", ""),
+        "llm-check": ("llm_check", "llm_check", "EXAMPLES"),
+        "bench": ("bench", "app", ""),
+    },
+    "The virtual NPU and its clock": {
+        "toolkit": ("toolkit", "toolkit", ""),
+        "calibrate": ("calibrate", "calibrate_command", ""),
+        "silicon-check": ("silicon_check", "silicon_check", ""),
+        "fidelity": ("fidelity", "fidelity", ""),
+    },
 }
+_COMMANDS = {name: (*where, group) for group, commands in _GROUPS.items() for name, where in commands.items()}
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -60,7 +74,7 @@ class _Commands(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            file, attribute, epilog = _COMMANDS[name]
+            file, attribute, epilog, group = _COMMANDS[name]
             module = importlib.import_module(f".{file}", __name__)
             found = getattr(module, attribute)
             text = getattr(module, epilog) if epilog else examples.of(name)
@@ -71,6 +85,7 @@ class _Commands(MutableMapping[str, Any]):
                 found.command(name, epilog=text)(function)
             self[name] = fitting(typer.main.get_command(found))
             self[name].name = name
+            self[name].rich_help_panel = group
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:

@@ -50,7 +50,7 @@ def import_(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Make an operator folder of a solution of MultiKernelBench. The solution is read, never executed."""
+    """MultiKernelBench: make an operator folder of one of its solutions. The solution is read, never executed."""
     need("torch", "torch", "Following the tensors of a solution", kind=OperatorError)
     from ..mkb.folder import import_solution
 
@@ -81,7 +81,7 @@ def export(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Write an operator as a solution of MultiKernelBench: one file with six strings."""
+    """MultiKernelBench: write an operator as one of its solutions, a file with six strings."""
     need("torch", "torch", "A solution", kind=OperatorError)
     from ..mkb.write import Export, kept_texts
 

@@ -24,19 +24,24 @@ Op = Annotated[
     str | None,
     typer.Argument(
         metavar="OP",
-        help="A name of the registry, or a folder with op_host/ and op_kernel/ in it.",
+        help="The operator: a name that `ascendopt-tune ops` lists, or a folder with op_host/ and op_kernel/ in it.",
         autocompletion=operator_names,
     ),
 ]
 Kernel = Annotated[
     Path | None,
-    typer.Option("--kernel", help="Instead of OP: a kernel file, launched directly.", rich_help_panel=_OPERATOR),
+    typer.Option(
+        "--kernel",
+        help="Instead of OP: a kernel file, which is launched without a tiling program.",
+        rich_help_panel=_OPERATOR,
+    ),
 ]
 Entry = Annotated[
     str | None,
     typer.Option(
         "--entry",
-        help="With --kernel: its __global__ function, if there are several; of a template with arguments: scale<half>.",
+        help="With --kernel: which __global__ function, if the file has several. A template with its arguments: "
+        "scale<half>.",
         rich_help_panel=_OPERATOR,
     ),
 ]
@@ -44,14 +49,14 @@ BlockDim = Annotated[
     int | None,
     typer.Option(
         "--block-dim",
-        help="With --kernel: number of blocks. Default: that of the file's own <<<>>> launch.",
+        help="With --kernel: the number of blocks. Default: that of the <<<>>> launch in the file.",
         min=1,
         rich_help_panel=_OPERATOR,
     ),
 ]
 Define = Annotated[
     list[str],
-    typer.Option("-D", metavar="MACRO=V", help="With --kernel: a macro; repeatable.", rich_help_panel=_OPERATOR),
+    typer.Option("-D", metavar="MACRO=V", help="With --kernel: define a macro; repeatable.", rich_help_panel=_OPERATOR),
 ]
 Input = Annotated[
     list[str],
@@ -69,7 +74,10 @@ Inputs = Annotated[
 Format = Annotated[
     list[str],
     typer.Option(
-        "--format", metavar="NAME=FORMAT", help="Of your arrays, e.g. x=NCHW; repeatable.", rich_help_panel=_CASE
+        "--format",
+        metavar="NAME=FORMAT",
+        help="Format of one of your arrays, e.g. x=NCHW; repeatable.",
+        rich_help_panel=_CASE,
     ),
 ]
 Domain = Annotated[
@@ -77,7 +85,8 @@ Domain = Annotated[
     typer.Option(
         "--domain",
         metavar="NAME=LOW:HIGH",
-        help="Values a random input may have; also NAME=\\[v,..], and NAME=INPUT:AXIS for indices; repeatable.",
+        help="Which values a random input may have: a range; or NAME=\\[v,..]; or NAME=INPUT:AXIS for indices into an "
+        "axis of another input; repeatable.",
         rich_help_panel=_CASE,
     ),
 ]
@@ -86,7 +95,7 @@ InPlace = Annotated[
     typer.Option(
         "--in-place",
         metavar="NAME",
-        help="An input that the kernel changes without the definition having an output for it; repeatable.",
+        help="An input that the kernel also writes, although the definition has no output for it; repeatable.",
         rich_help_panel=_OPERATOR,
     ),
 ]
@@ -118,25 +127,32 @@ Output = Annotated[
     typer.Option(
         "--output",
         metavar="NAME=DTYPE[d0,..]",
-        help="Where the operator has no InferShape; repeatable.",
+        help="Dtype and shape of an output, where the operator has no InferShape (or a wrong one); repeatable.",
         rich_help_panel=_CASE,
     ),
 ]
 Attr = Annotated[
     list[str],
-    typer.Option("--attr", metavar="NAME=VALUE", help="E.g. dim=-1 or sizes=1,2; repeatable.", rich_help_panel=_CASE),
+    typer.Option(
+        "--attr",
+        metavar="NAME=VALUE",
+        help="An attribute, e.g. dim=-1 or sizes=1,2; repeatable.",
+        rich_help_panel=_CASE,
+    ),
 ]
 Outputs = Annotated[
     Path | None,
-    typer.Option("--outputs", help="Save what was computed: .npz or .safetensors.", rich_help_panel=_CASE),
+    typer.Option(
+        "--outputs", help="Save the computed outputs to this file: .npz or .safetensors.", rich_help_panel=_CASE
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 State = Annotated[
     str,
     typer.Option(
         "--state",
-        help="What a timed launch finds: warm, what launches of one kernel that follow each other do; flushed, an L2 "
-        "that another kernel has filled; cold, as the first after loading. Modelled, but for warm.",
+        help="What the timed launch finds. warm: the same kernel ran just before; flushed: another kernel filled L2; "
+        "cold: it is the first launch after loading. flushed and cold are always modelled.",
     ),
 ]
 Ray = Annotated[

@@ -85,49 +85,68 @@ class RunOptions:
         CaseError: a value of another type than the option has, or out of its bounds.
     """
 
-    chip: str = _option("A name or a chip file.", setting="chip")
-    target: str = _option("auto (a real NPU if there is one), virtual or npu.", setting="target", choices=TARGETS)
-    seed: int = _option("Of inputs and search.", 0, minimum=0, maximum=2**31 - 1, panel=CASE)
-    budget: int = _option("Evaluations, the baseline's included.", setting="budget", minimum=1, panel=LIMITS)
-    max_seconds: float | None = _option("Of the wall clock.", None, minimum=0, panel=LIMITS, without="no limit")
+    chip: str = _option("The chip: a name, such as ascend910b2, or a chip file.", setting="chip")
+    target: str = _option(
+        "Where candidates run: auto (a real NPU if there is one), virtual or npu.", setting="target", choices=TARGETS
+    )
+    seed: int = _option("Seed of the random inputs and of the search.", 0, minimum=0, maximum=2**31 - 1, panel=CASE)
+    budget: int = _option(
+        "How many candidates are evaluated, the baseline included.", setting="budget", minimum=1, panel=LIMITS
+    )
+    max_seconds: float | None = _option(
+        "Seconds of the wall clock after which the search ends.", None, minimum=0, panel=LIMITS, without="no limit"
+    )
     max_tokens: int | None = _option(
-        "To and from LLMs: ends the asking.", setting="llm_max_tokens", minimum=0, panel=LIMITS
+        "Tokens to and from language models after which none is asked any more.",
+        setting="llm_max_tokens",
+        minimum=0,
+        panel=LIMITS,
     )
     max_money: float | None = _option(
-        "For LLMs, in US dollars: ends the asking.", setting="llm_max_money", minimum=0, panel=LIMITS
+        "US dollars spent on language models after which none is asked any more.",
+        setting="llm_max_money",
+        minimum=0,
+        panel=LIMITS,
     )
     schedule: Schedule = _option(  # noqa: RUF009
-        "paper: the stages take turns every 10 steps; opening: the first round begins with the likeliest steps of both "
-        "and goes on in short turns; adaptive: more steps for what still earns.",
+        "Which stage gets the next steps. opening: first the steps of both stages that help most often, then short "
+        "turns; paper: the stages take turns every 10 steps; adaptive: more steps for the stage that still earns.",
         Schedule.OPENING,
     )
     steps: tuple[int, int] = _option(
-        "Steps of Stage I and Stage II in a round (U and S of Algorithm 1); 0 leaves a stage out.",
+        "Steps of Stage I and Stage II in a round (U and S of the paper's Algorithm 1); 0 leaves a stage out.",
         (10, 10),
         metavar="U,S",
         parse=parse_steps,
         without="10,10",
     )
-    proposer: str | None = _option("rules, llm or both.", setting="proposer", choices=PROPOSERS, panel=MODEL)
-    llm_model: str | None = _option("The model that is asked.", setting="llm_model", panel=MODEL)
-    llm_base_url: str | None = _option("Where it is.", setting="llm_base_url", panel=MODEL)
-    workers: int | None = _option("Evaluations at the same time.", setting="workers", minimum=1, stored=False)
-    retune: bool = _option("Search anew although the cache has an answer.", False, stored=False)
+    proposer: str | None = _option(
+        "Who proposes candidates: rules, llm or both.", setting="proposer", choices=PROPOSERS, panel=MODEL
+    )
+    llm_model: str | None = _option("The language model that is asked.", setting="llm_model", panel=MODEL)
+    llm_base_url: str | None = _option(
+        "Address of its endpoint, which speaks OpenAI's protocol.", setting="llm_base_url", panel=MODEL
+    )
+    workers: int | None = _option(
+        "How many evaluations run at the same time.", setting="workers", minimum=1, stored=False
+    )
+    retune: bool = _option("Search anew even if the cache has an answer.", False, stored=False)
     resume: bool = _option(
-        "Go on with a run that was killed, or that Ctrl-C or a limit ended, although the cache has an answer; same "
-        "options.",
+        "Go on with a run that was killed, or that Ctrl-C or a limit ended, even if the cache has an answer. Give the "
+        "same options.",
         False,
         stored=False,
     )
     accept_unfinished: bool = _option(
-        "Answer from cached results whose search was not finished, too; else it goes on.", setting="accept_unfinished"
+        "Take a cached result as the answer even if its search was not finished. Without it the search goes on.",
+        setting="accept_unfinished",
     )
     invariant: bool = _option(
-        "Only pairs whose results are bit for bit those of the pair as written.", setting="invariant"
+        "Accept only pairs whose results are bit for bit those of the pair as written.", setting="invariant"
     )
     warm_start: bool = _option(
-        "First try what the cache has of other shapes, chips and operators, and leave to the experience bank what the "
-        "run has learned; --cold: a run that others neither change nor are changed by.",
+        "Begin with what the cache has of other shapes, chips and operators, and add to the experience bank what the "
+        "run learns. --cold: neither, so that the run depends on no other and changes none.",
         True,
         flags="--warm-start/--cold",
     )

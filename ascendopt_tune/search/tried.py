@@ -1,6 +1,6 @@
 """How often motifs that were tried alone made a kernel faster where defaults are chosen.
 
-Counted over the development list and the registry at decode and medium sizes (docs/search_choices.md), modelled, in two runs
+Counted over the development list and the registry at decode and medium sizes (docs/search.md), modelled, in two runs
 of each case by earlier versions of the search, so that many a trial is there twice. A run begins
 with a few trials of each motif that ended so, and its own outcomes soon outweigh them. Rules of Stage I have no such
 figures: with them the first evaluations found less there, as which rule helps is more the operator's than the rule's.
