@@ -114,3 +114,19 @@ def test_every_package_that_is_used_has_its_license_listed() -> None:
 def test_the_citation_has_the_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_cells_of_the_readme_can_be_taken_in_at_a_glance() -> None:
+    """A cell has one statement; more of it belongs to the page it links to."""
+    shown = re.sub(r"\]\([^)]*\)|`", "", (ROOT / "README.md").read_text())
+    cells = [c.strip() for line in shown.splitlines() if line.startswith("|") for c in line.strip("|").split("|")]
+    assert len(cells) > 40
+    assert [c for c in cells if len(c) > 160 or len(re.findall(r"\d[\d.]*", c)) > 3] == []
+
+
+def test_long_pages_begin_with_their_answer() -> None:
+    """Within the first lines of a page that is a record of much stands a list or a table of what it comes to."""
+    pages = ("trust", "gate", "search", "bank", "motifs", "benchmark", "fidelity_model", "fidelity_operators")
+    for page in (*pages, "fidelity_blind", "fidelity_evidence", "search_choices"):
+        beginning = (ROOT / f"docs/{page}.md").read_text().splitlines()[:14]
+        assert any(line.startswith(("* ", "| ")) for line in beginning), page
