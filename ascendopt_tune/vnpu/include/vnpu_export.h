@@ -61,8 +61,8 @@ struct Entry<function, void (*)(P...)> {
 
  private:
   template <size_t... I>
-  [[gnu::no_sanitize("kernel-address")]] static void call_with([[maybe_unused]] void** args,
-                                                               std::index_sequence<I...>) {
+  [[gnu::no_sanitize("kernel-address"), gnu::always_inline]] static void call_with([[maybe_unused]] void** args,
+                                                                                   std::index_sequence<I...>) {
     function(*static_cast<std::remove_cv_t<std::remove_reference_t<P>>*>(args[I])...);
   }
 };

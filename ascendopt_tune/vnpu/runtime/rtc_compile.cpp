@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 // The last four keep machine code plain enough to be checked: core/guard.cpp finds return addresses by frame pointers,
 // no jump or call goes where a register says (build/machine_code.py), and no text goes to the assembler as it is.
 const std::vector<std::string> kFlags = {"-std=c++17",
-                                         "-O1",
+                                         "-Og",
                                          "-g1",
                                          "-fPIC",
                                          "-fvisibility=hidden",
