@@ -134,7 +134,8 @@ class Operator:
     are compiled (the others are headers); ``shared_sources`` says of keys that several operators share where those
     files really lie (foreach operators have their tiling in one common file). ``library_sources`` are compiled and
     linked as they are, and no part of the pair: a repository's own library for tiling programs; ``spare_sources``, of
-    operators whose headers this one includes, only where a function is missing otherwise; ``shape_sources``, the
+    operators whose headers this one includes, and its own of tiling templates for other architectures that every chip
+    asks, only where a function is missing otherwise; ``shape_sources``, the
     operator's own with shape functions that its build names in no way that is read, only where they build.
     ``elsewhere`` names functions that only sources for other architectures define, which are left out.
     ``reference`` computes the expected outputs from CPU tensors and attributes (see registry.py); None: the baseline is

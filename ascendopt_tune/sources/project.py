@@ -15,7 +15,7 @@ from ..errors import OperatorError
 from ..files import resolved
 from ..nouns.operator import SHARED, DirectLaunch, Operator, Pair
 from . import around
-from .architectures import functions_elsewhere, is_elsewhere
+from .architectures import asked_elsewhere, functions_elsewhere, is_elsewhere
 from .cmake_lists import BuildRules, read_build_rules
 from .kernels import entries, find_entry, parameters_of, template_arguments
 from .several import host_of, kernels_of, plain
@@ -99,7 +99,7 @@ def load_project(folder: Path, kernel_options: Sequence[str] = (), wanted: str =
         host_sources=sources,
         shared_sources=common + definitions + headers,
         library_sources=(*rules.library_sources, *library, *beside_headers),
-        spare_sources=_spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers]),
+        spare_sources=_spare_sources(root, owners, [*shared, *tilings, *library, *beside_headers], host, sources),
         shape_sources=_shape_sources(root, host, sources, rules.library_sources),
         host_include_dirs=tuple(
             dict.fromkeys([root / "op_host", *rules.include_dirs, *searched, *above, *around.outside_of(root, beside)])
@@ -209,10 +209,16 @@ def _host_sources(
     return tuple(own), tuple(shared)
 
 
-def _spare_sources(root: Path, owners: Sequence[Path], used: Sequence[Path]) -> tuple[Path, ...]:
-    """Sources of neighbours that are compiled when a function is missing; none of the ``used``."""
+def _spare_sources(
+    root: Path, owners: Sequence[Path], used: Sequence[Path], host: dict[str, str], linked: Iterable[str]
+) -> tuple[Path, ...]:
+    """Sources that are compiled when a function is missing: those for other architectures that what is ``linked`` (keys
+    of ``host``) asks on every chip, and neighbours' sources, none of the ``used``."""
+    sources = set(linked)
+    headers = (text for key, text in host.items() if key not in sources)
+    asked = asked_elsewhere(root, (host[key] for key in sources), headers)
     found = around.spare_sources(root, owners, used)
-    return (*found, *(s for s in around.led_to(root, used) if s not in found))
+    return (*asked, *found, *(s for s in around.led_to(root, used) if s not in found))
 
 
 def _shape_sources(

@@ -6,6 +6,7 @@ The numbers are what the formulas of asc-devkit give for architecture 2201 (impl
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 from ask_host import ask
@@ -102,3 +103,37 @@ def test_softmax_flash_tiling(words: list[int]) -> None:
     assert words[28:30] == [128 * 72 * 4, 8 * (8 + 1024 + 128) * 4]
     assert words[30:34] == [64, 1, 0, 16]
     assert words[78:94] == [100, 64, 6400, 100, 8, 800, 24, 64, 1536, 24, 8, 192, 4, 4, 256, 32]
+
+
+_SHARED_H = """
+#include "kernel_tiling/kernel_tiling.h"
+#include "register/tilingdata_base.h"
+namespace optiling {
+struct Shared {  // as the kernel has it
+  SoftMaxTiling softmax;
+  uint32_t more;
+};
+}
+#include "tiling/tiling_api.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(AskTilingData)
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 4, sizes);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
+}
+"""
+_SHARED_BODY = """
+  Shared shared{};
+  SoftMaxTilingFunc(ge::Shape({100, 64}), 4, 30 * (8 + 64 + 64) * 4, shared.softmax);
+  SoftMaxTiling registered;
+  SoftMaxTilingFunc(ge::Shape({100, 64}), 4, 30 * (8 + 64 + 64) * 4, registered);
+  uint32_t n[4] = {sizeof(shared), shared.softmax.splitM, registered.get_splitM(), uint32_t(registered.GetDataSize())};
+  data.set_sizes(n);
+"""
+
+
+def test_a_struct_in_front_of_tiling_api_has_the_kernels_tilings(tmp_path: Path) -> None:
+    """ops-transformer's sparse_lightning_indexer_kl_loss_grad: in namespace optiling SoftMaxTiling is the tiling class
+    behind that header, and the kernel's struct before it, as in CANN."""
+    _, words = ask(tmp_path, _SHARED_H, _SHARED_BODY)
+    assert words == [72, 24, 24, 64]

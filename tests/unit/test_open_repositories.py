@@ -285,3 +285,40 @@ def test_a_plain_struct_of_the_tiling_datas_name_in_another_file_is_another_one(
         structs = {s.name: s for s in program.describe().tiling_structs}
         (rows,) = [f for f in structs["ScaleRowsTilingData"].fields if f.name == "rows"]
         assert struct.unpack_from("<Q", result.data, rows.offset) == (8,)
+
+
+def test_a_tiling_template_that_every_chip_asks_is_built_whatever_it_is_for(tmp_path: Path) -> None:
+    """ops-nn's quant_batch_matmul_v3: its sources register a template of another architecture for all of them, and ask
+    whether the chip is one of that by a function that stands there, too."""
+    root = write_repository(tmp_path)
+    older = "#pragma once\nnamespace optiling { struct %s { virtual bool Fits(int rows); virtual ~%s() {} }; }\n"
+    for folder, name in (("arch20", "Older"), ("arch35", "Newer")):
+        write = root / "op_host" / folder / name.lower()
+        write.parent.mkdir(exist_ok=True)
+        write.with_suffix(".h").write_text(older % (name, name))
+        answer = f"namespace optiling {{ bool {name}::Fits(int rows) {{ return rows == 9; }} }}\n"
+        write.with_suffix(".cpp").write_text(f'#include "{name.lower()}.h"\n{answer}')
+    asked = "namespace optiling {\nbool IsOld(int rows) { return rows == 5; }\n}\n"
+    (root / "op_host" / "arch20" / "is_old.cpp").write_text(asked)
+    key = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    text = key.read_text().replace(
+        ": RowsOf(", ": IsOld(shape.GetDim(0)) ? 2 : oldest->Fits(shape.GetDim(0)) ? 1 : RowsOf("
+    )
+    registered = (
+        "#define REGISTER_TILING_TEMPLATE(type, name, priority) static name* const oldest = new name();\n"
+        "#define REGISTER_TILING_TEMPLATE_WITH_ARCH(type, name, arch, priority) name* newest() { return new name(); }\n"
+        'namespace optiling {\nbool IsOld(int rows);\nREGISTER_TILING_TEMPLATE("ScaleRows", Older, 1);\n'
+        "REGISTER_TILING_TEMPLATE_WITH_ARCH(ScaleRows, Newer, 35, 1);\n}\n"
+    )
+    key.write_text(f'#include "../arch20/older.h"\n#include "../arch35/newer.h"\n{registered}{text}')
+    operator = load_project(root)
+    spare = [p.name for p in operator.spare_sources]
+    # Newer is asked on its own chips alone; what defines NewerRows doesn't compile here.
+    assert spare == ["is_old.cpp", "older.cpp", "scale_rows_tiling.cpp"]
+    with closing(compile_host(operator, operator.baseline, virtual(), tmp_path / "out")) as program:
+        structs = {s.name: s for s in program.describe().tiling_structs}
+        (rows,) = [f for f in structs["ScaleRowsTilingData"].fields if f.name == "rows"]
+        for asked, told in ((9, 1), (5, 2), (4, 8)):
+            x = TensorSpec("float32", (asked, 8))
+            result = program.tiling(Case((x, None, (x, x)), (x,), (("axes", (5, 6)),)), load_chip("ascend910b2"))
+            assert struct.unpack_from("<Q", result.data, rows.offset) == (told,)

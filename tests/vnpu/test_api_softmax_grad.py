@@ -84,6 +84,7 @@ def test_simple_softmax(kernel: ApiKernel, dtype: str, wide: bool, rows: int, n:
     room = room_of(kind, sizes("softmax_flash", size, 0, rows, padded))
     words = tiling("softmax_flash", room or LEFT, size, 0, rows, padded)
     assert words is not None
+    room = 32 if dtype == "float32" and kind else room  # floats take no temporary memory, whatever the tiling's pieces
     call = call_with([SIMPLE, DTYPES[dtype], room, int(wide), rows, padded, n], words)
     source = area(first=x, third=blocks(sum_, kept), fourth=blocks(max_, kept))
     raw = kernel.run(call, source, np.zeros(65536, np.uint8))
@@ -146,7 +147,8 @@ def test_adjust_softmax_res(kernel: ApiKernel, dtype: str, form: int, rows: int,
         ([GRAD, 0, 0, 0, 1, 9, 9], "multiple of 32 B"),
         ([GRAD, 0, 0, 0, 1, 8, 9], "oriSrcK"),
         ([GRAD, 0, 32, 0, 1, 8, 8], "of 32 B is too small: 352 B"),
-        ([SIMPLE, 0, 32, 0, 1, 8, 8], "of 32 B is too small"),
+        ([SIMPLE, 1, 32, 0, 1, 16, 16], "of 32 B is too small: 128 B"),
+        ([SIMPLE, 1, 32, 1, 1, 16, 16], "of 32 B is too small: 64 B"),
         ([FLASH, 0, 32, 0, 1, 8, 8, 1], "of 32 B is too small"),
         ([ADJUST, 0, 32, 0, 1, 9, 9], "multiple of 32 B"),
     ],

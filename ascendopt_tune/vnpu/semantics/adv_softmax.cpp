@@ -34,6 +34,7 @@ void write_blocks(LocalCall& call, const SoftmaxRows& r, void* p, const char* na
   call.write(p, kBlockBytes, name, kBlockBytes, r.rows, kBlockBytes);
 }
 void write_work(LocalCall& call, const SoftmaxRows& r) {
+  if (r.row_floats == 0) return;
   call.write(r.work.begin, uint64_t(std::min(r.piece, r.rows)) * r.row_floats * sizeof(float), "sharedTmpBuffer");
 }
 
@@ -168,9 +169,7 @@ void simple_softmax(const SimpleSoftmax& s) {
     const uint64_t all = uint64_t(n) * s.r.columns;
     if (half) steps.each({"Cast"}, all);
     if (s.statistics == DType::F16) steps.add("Cast", float_repeats(uint64_t(n) * kBlockFloats), 2);
-    blocks_to_rows(steps, n, s.r.columns);
-    steps.each({"Sub", "Exp"}, all);
-    blocks_to_rows(steps, n, s.r.columns);
+    steps.each({"Sub", "Exp"}, all);  // a row's block is read by each of its repeats
     result(steps, "Div", all, half);
   };
   on_rows(call, s.r, [&] { declare(call, s); }, row, steps_of);

@@ -49,7 +49,7 @@
 #include "register/tuning_tiling_registry.h"
 #include "securec.h"
 #include "tiling/platform/platform_ascendc.h"
-#include "tiling/tiling_api.h"
+#include "tiling/tiling_interfaces.h"
 
 // The numbers that were lifted out of a program's text (build/knobs.py), as they are when it is loaded.
 extern "C" const uint64_t* vnpu_knob_table();

@@ -424,7 +424,7 @@ int64_t MatmulApiTilingBase::GetTiling(TCubeTiling& tiling) {
   chosen_ = tiling = chosen;
   return 0;
 }
-int64_t MatmulApiTilingBase::GetTiling(optiling::TCubeTiling& tiling) {
+int64_t MatmulApiTilingBase::GetTiling(api_tilings::TCubeTiling& tiling) {
   TCubeTiling plain;
   if (GetTiling(plain) == -1) return -1;
 #define VNPU_FIELD(name) tiling.set_##name(plain.name);
@@ -492,14 +492,14 @@ int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_t
 int32_t BatchMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& t, matmul_tiling::SysTilingTempBufSize& size) {
   return MatmulGetTmpBufSizeV2(t, size);
 }
-int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+int32_t MatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
   AscendC::tiling::TCubeTiling plain;
   tiling.SaveToBuffer(&plain, sizeof plain);
   return MatmulGetTmpBufSizeV2(plain, size);
 }
-int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+int32_t MultiCoreMatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
   return MatmulGetTmpBufSize(tiling, size);
 }
-int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
+int32_t BatchMatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& size) {
   return MatmulGetTmpBufSize(tiling, size);
 }

@@ -56,6 +56,10 @@ ASCENDC_INLINE void simple_softmax(const LocalTensor<T>& dst, const LocalTensor<
   s.statistics = vnpu::dtype_of<S>();
   const uint32_t columns = softmax_shape(src, shape).srcK;
   s.r = softmax_rows(src, work, tiling, shape, tiling::detail::first_flash_floats(columns, sizeof(T), false));
+  // Half is kept as floats, with its statistics; float is worked on where it is, all rows at once (asc-devkit,
+  // simple_softmax_common_impl.h).
+  s.r.row_floats = sizeof(T) == sizeof(float) ? 0 : columns + (sizeof(S) == sizeof(T) ? 32 / sizeof(T) : 0);
+  if (s.r.row_floats == 0) s.r.piece = s.r.rows;
   vnpu::simple_softmax(s);
 }
 

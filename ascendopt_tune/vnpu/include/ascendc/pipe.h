@@ -285,7 +285,10 @@ class TQueBind {
   }
   ASCENDC_INLINE detail::Buffer* pull(detail::PipePair way) {
     vnpu::queue_cost();
-    if (used_ == 0) vnpu::misuse("TQue::DeQue", "the queue is empty: the core would wait for ever");
+    if (used_ == 0)  // an error by the AscendC reference (DeQue); a device goes on (asc-devkit, kernel_tquebind_impl.h)
+      vnpu::misuse("TQue::DeQue",
+                   "the queue is empty: CANN's CPU debugging stops here, and a device's core goes on with "
+                   "the tensor that was there last, waits for nothing, and miscounts the queue");
     detail::Buffer* b = order_[head_];
     head_ = (head_ + 1) % kMaxQueueBuffers;
     used_--;

@@ -8,7 +8,7 @@
 #include "register/tilingdata_base.h"
 #include "tiling/platform/platform_ascendc.h"
 
-namespace optiling {
+namespace api_tilings {
 
 BEGIN_TILING_DATA_DEF(TCubeTiling)
 #define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(int32_t, name)
@@ -16,7 +16,7 @@ VNPU_CUBE_TILING_FIELDS(VNPU_FIELD)
 #undef VNPU_FIELD
 END_TILING_DATA_DEF
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 namespace matmul_tiling {
 
@@ -158,7 +158,7 @@ class MatmulApiTilingBase {
   int32_t GetBaseK() const { return chosen_.baseK; }
 
   // -1 where no tiling is possible.
-  int64_t GetTiling(optiling::TCubeTiling& tiling);
+  int64_t GetTiling(api_tilings::TCubeTiling& tiling);
   int64_t GetTiling(AscendC::tiling::TCubeTiling& tiling);
 
  protected:
@@ -222,9 +222,9 @@ class BatchMatmulTiling : public MatmulApiTilingBase {
 }  // namespace matmul_tiling
 
 // What a tiling needs at least, kept beside what was asked for before; 0.
-int32_t MatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
-int32_t MultiCoreMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
-int32_t BatchMatmulGetTmpBufSize(optiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t MatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t MultiCoreMatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
+int32_t BatchMatmulGetTmpBufSize(api_tilings::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
 int32_t MatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& tiling, matmul_tiling::SysTilingTempBufSize& bufSize);
 int32_t MultiCoreMatmulGetTmpBufSizeV2(AscendC::tiling::TCubeTiling& tiling,
                                        matmul_tiling::SysTilingTempBufSize& bufSize);

@@ -10,7 +10,7 @@
 #include "register/tilingdata_base.h"
 #include "tiling/row_tiling.h"
 
-namespace optiling {
+namespace api_tilings {
 
 #define VNPU_FIELD(type, name) TILING_DATA_FIELD_DEF(type, name);
 #define VNPU_NORM_TILING(NAME, FIELDS) \
@@ -27,7 +27,7 @@ VNPU_NORM_TILING(GroupNormTiling, VNPU_GROUP_NORM_TILING_FIELDS)
 #undef VNPU_NORM_TILING
 #undef VNPU_FIELD
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 // Files with host and kernel in one say these names without a namespace in the kernel.
 #ifdef __aicore__
@@ -48,7 +48,7 @@ namespace detail {
 #define VNPU_FIELD(type, name) to.set_##name(from.name);
 #define VNPU_HAND_OVER(NAME, FIELDS)                                               \
   inline void hand_over(const tiling::NAME& from, tiling::NAME& to) { to = from; } \
-  inline void hand_over(const tiling::NAME& from, optiling::NAME& to) { FIELDS(VNPU_FIELD) }
+  inline void hand_over(const tiling::NAME& from, api_tilings::NAME& to) { FIELDS(VNPU_FIELD) }
 VNPU_HAND_OVER(LayerNormTiling, VNPU_LAYER_NORM_TILING_FIELDS)
 VNPU_HAND_OVER(LayerNormSeparateTiling, VNPU_LAYER_NORM_SEPARATE_TILING_FIELDS)
 VNPU_HAND_OVER(LayerNormGradTiling, VNPU_LAYER_NORM_GRAD_TILING_FIELDS)
@@ -151,7 +151,7 @@ auto GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t stackB
 // Its older name.
 inline void GetLayerNormNDTillingInfo(const TensorShape& srcShape, const uint32_t stackBufferSize,
                                       const uint32_t typeSize, const bool isReuseSource,
-                                      optiling::LayerNormTiling& tilling) {
+                                      api_tilings::LayerNormTiling& tilling) {
   GetLayerNormNDTilingInfo(srcShape, stackBufferSize, typeSize, isReuseSource, tilling);
 }
 

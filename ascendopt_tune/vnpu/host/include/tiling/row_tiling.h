@@ -11,7 +11,7 @@
 #include "kernel_tiling/softmax_tiling_data.h"
 #include "register/tilingdata_base.h"
 
-namespace optiling {
+namespace api_tilings {
 
 #define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(uint32_t, name);
 #define VNPU_SOFTMAX_TILING(NAME)        \
@@ -29,7 +29,7 @@ VNPU_RMS_NORM_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 #undef VNPU_FIELD
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 namespace AscendC {
 namespace detail {
@@ -100,12 +100,12 @@ VNPU_SOFTMAX_SIZES(LogSoftMax)
 #undef VNPU_SOFTMAX_SIZES
 
 // Whether a tiling is one of basic blocks: no rows are left over, and a row is whole repeats, at least 256 bytes and
-// fewer than 2048 elements. Tilings are optiling's or AscendC::tiling's.
+// fewer than 2048 elements. Tilings are the host's classes or AscendC::tiling's.
 inline bool IsBasicBlockInSoftMax(const tiling::SoftMaxTiling& tiling, const uint32_t dataTypeSize = 2) {
   return dataTypeSize != 0 && tiling.tailM == 0 && tiling.srcK >= 256 / dataTypeSize && tiling.srcK < 2048 &&
          tiling.srcK % detail::kFloatsPerRepeat == 0;
 }
-inline bool IsBasicBlockInSoftMax(optiling::SoftMaxTiling& tiling, const uint32_t dataTypeSize = 2) {
+inline bool IsBasicBlockInSoftMax(api_tilings::SoftMaxTiling& tiling, const uint32_t dataTypeSize = 2) {
   tiling::SoftMaxTiling plain;
   plain.srcK = tiling.get_srcK();
   plain.tailM = tiling.get_tailM();
@@ -234,7 +234,7 @@ inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t 
 
 inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
                                  const uint32_t stackBufferByteSize, const uint32_t typeSize,
-                                 optiling::RmsNormTiling& tiling, const bool isBasicBlock = false) {
+                                 api_tilings::RmsNormTiling& tiling, const bool isBasicBlock = false) {
   if (!detail::rms_norm_shapes(srcShape, originSrcShape, typeSize)) return false;
   if (isBasicBlock && !detail::basic_block(srcShape)) return false;
   const detail::Rows rows(srcShape);

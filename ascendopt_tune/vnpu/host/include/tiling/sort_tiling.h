@@ -9,7 +9,7 @@
 #include "register/tilingdata_base.h"
 #include "tiling/platform/platform_ascendc.h"
 
-namespace optiling {
+namespace api_tilings {
 
 #define VNPU_FIELD(type, name) TILING_DATA_FIELD_DEF(type, name);
 BEGIN_TILING_DATA_DEF(TopkTiling)
@@ -17,7 +17,7 @@ VNPU_TOPK_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 #undef VNPU_FIELD
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 namespace AscendC {
 namespace detail {
@@ -135,7 +135,7 @@ inline bool TopKTilingFunc(const platform_ascendc::PlatformAscendC& /*ascendcPla
 }
 inline bool TopKTilingFunc(const platform_ascendc::PlatformAscendC& ascendcPlatform, const int32_t inner,
                            const int32_t outter, const int32_t k, const uint32_t dataTypeSize, const bool isInitIndex,
-                           enum TopKMode mode, const bool isLargest, optiling::TopkTiling& topKTiling) {
+                           enum TopKMode mode, const bool isLargest, api_tilings::TopkTiling& topKTiling) {
   tiling::TopkTiling found;
   if (!TopKTilingFunc(ascendcPlatform, inner, outter, k, dataTypeSize, isInitIndex, mode, isLargest, found))
     return false;

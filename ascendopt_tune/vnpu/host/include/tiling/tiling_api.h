@@ -1,41 +1,23 @@
-// Umbrella header of the tiling interfaces.
+// Umbrella header of the tiling interfaces. The classes of the high-level APIs' tilings are names of namespace optiling
+// where this is included, and only there: a struct that kernel and host share, written in that namespace before it,
+// has the plain structs of kernel_tiling/kernel_tiling.h in it.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <iostream>
-#include <map>
-#include <string>
-#include <vector>
+#include "tiling/tiling_interfaces.h"
 
-#include "exe_graph/runtime/tiling_context.h"
-#include "graph/types.h"
-#include "graph/utils/type_utils.h"
-#include "register/tilingdata_base.h"
-#include "securec.h"
-#include "tiling/composed_sizes.h"
-#include "tiling/cube_tiling.h"
-#include "tiling/math_sizes.h"
-#include "tiling/norm_axes_tiling.h"
-#include "tiling/more_sizes.h"
-#include "tiling/norm_tiling.h"
-#include "tiling/platform/platform_ascendc.h"
-#include "tiling/reduce_sizes.h"
-#include "tiling/row_tiling.h"
-#include "tiling/sort_tiling.h"
-#include "tiling/temporary_sizes.h"
-#include "tiling/transform_tiling.h"
-#include "tiling/transpose_tiling.h"
-
-namespace AscendC {
-#ifndef VNPU_BLOCK_CUBE  // both sides have it, and some files are for both
-#define VNPU_BLOCK_CUBE
-constexpr uint32_t BLOCK_CUBE = 16;  // rows of a tile
-#endif
-#ifndef VNPU_ONE_BLK_SIZE
-#define VNPU_ONE_BLK_SIZE
-constexpr uint32_t ONE_BLK_SIZE = 32;  // bytes of a block
-#endif
-}  // namespace AscendC
-
-// CANN's umbrella header leaks std into the sources that include it, and some of them say `vector` for std::vector.
-using namespace std;
+namespace optiling {
+using api_tilings::BatchNormTiling;
+using api_tilings::ConfusionTransposeTiling;
+using api_tilings::DeepNormTiling;
+using api_tilings::GroupNormTiling;
+using api_tilings::LayerNormGradBetaTiling;
+using api_tilings::LayerNormGradTiling;
+using api_tilings::LayerNormSeparateTiling;
+using api_tilings::LayerNormTiling;
+using api_tilings::LogSoftMaxTiling;
+using api_tilings::PadTiling;
+using api_tilings::RmsNormTiling;
+using api_tilings::SoftMaxTiling;
+using api_tilings::TCubeTiling;
+using api_tilings::TopkTiling;
+using api_tilings::UnPadTiling;
+}  // namespace optiling

@@ -11,7 +11,7 @@
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/row_tiling.h"
 
-namespace optiling {
+namespace api_tilings {
 
 #define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(uint32_t, name);
 BEGIN_TILING_DATA_DEF(PadTiling)
@@ -22,7 +22,7 @@ VNPU_UNPAD_TILING_FIELDS(VNPU_FIELD)
 END_TILING_DATA_DEF;
 #undef VNPU_FIELD
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 namespace AscendC {
 namespace detail {
@@ -94,7 +94,7 @@ inline void PadTilingFunc(const ge::Shape& srcShape, const ge::Shape& oriSrcShap
   tiling = detail::pad_fields(srcShape, oriSrcShape, stackBufferSize, typeSize);
 }
 inline void PadTilingFunc(const ge::Shape& srcShape, const ge::Shape& oriSrcShape, const uint32_t stackBufferSize,
-                          const uint32_t typeSize, optiling::PadTiling& tiling) {
+                          const uint32_t typeSize, api_tilings::PadTiling& tiling) {
   const tiling::PadTiling t = detail::pad_fields(srcShape, oriSrcShape, stackBufferSize, typeSize);
 #define VNPU_FIELD(name) tiling.set_##name(t.name);
   VNPU_PAD_TILING_FIELDS(VNPU_FIELD)
@@ -111,7 +111,7 @@ inline void UnPadTilingFunc(const ge::Shape& srcShape, const uint32_t stackBuffe
   tiling = detail::unpad_fields(srcShape, stackBufferSize, typeSize);
 }
 inline void UnPadTilingFunc(const ge::Shape& srcShape, const uint32_t stackBufferSize, const uint32_t typeSize,
-                            optiling::UnPadTiling& tiling) {
+                            api_tilings::UnPadTiling& tiling) {
   const tiling::UnPadTiling t = detail::unpad_fields(srcShape, stackBufferSize, typeSize);
 #define VNPU_FIELD(name) tiling.set_##name(t.name);
   VNPU_UNPAD_TILING_FIELDS(VNPU_FIELD)

@@ -9,7 +9,7 @@
 #include "kernel_tiling/softmax_tiling_data.h"
 #include "register/tilingdata_base.h"
 
-namespace optiling {
+namespace api_tilings {
 
 BEGIN_TILING_DATA_DEF(ConfusionTransposeTiling)
 #define VNPU_FIELD(name) TILING_DATA_FIELD_DEF(uint32_t, name);
@@ -17,7 +17,7 @@ VNPU_TRANSPOSE_TILING_FIELDS(VNPU_FIELD)
 #undef VNPU_FIELD
 END_TILING_DATA_DEF;
 
-}  // namespace optiling
+}  // namespace api_tilings
 
 namespace AscendC {
 namespace detail {
@@ -133,7 +133,7 @@ inline void hand_over(const Fields& f, tiling::ConfusionTransposeTiling& to) {
   };
   for (size_t i = 0; i < f.size(); i++) *fields[i] = f[i];
 }
-inline void hand_over(const Fields& f, optiling::ConfusionTransposeTiling& to) {
+inline void hand_over(const Fields& f, api_tilings::ConfusionTransposeTiling& to) {
   tiling::ConfusionTransposeTiling plain;
   hand_over(f, plain);
 #define VNPU_FIELD(name) to.set_##name(plain.name);
