@@ -222,7 +222,8 @@ def _structs(raw: Sequence[Mapping[str, Any]], op_type: str) -> tuple[TilingStru
 
 
 def dtype_column(signature: Signature, inputs: Sequence[Argument], outputs: Sequence[Argument] = ()) -> int:
-    """Index of the dtype column that fits the arguments (absent ones fit any).
+    """Index of the dtype column that fits the arguments (absent ones fit any); of several the first of those whose
+    formats fit most of them: a kernel is built for a column's formats, too.
 
     Raises:
         CaseError: too many or too few arguments, or no column has these dtypes.
@@ -232,23 +233,22 @@ def dtype_column(signature: Signature, inputs: Sequence[Argument], outputs: Sequ
             f"operator {signature.op_type} takes {len(signature.inputs)} inputs, {len(inputs)} were given.",
             f"Its signature: {signature.to_text()}.",
         )
-    given = [(p, _dtype(a)) for p, a in zip(signature.inputs, inputs, strict=True)]
-    given += [(p, _dtype(a)) for p, a in zip(signature.outputs, outputs, strict=False)]
-    known = [(p, d) for p, d in given if d is not None]
+    given = [*zip(signature.inputs, inputs, strict=True), *zip(signature.outputs, outputs, strict=False)]
+    known = [(p, spec.dtype, spec.format) for p, a in given if (spec := _spec(a)) is not None]
     count = len(signature.inputs[0].dtypes) if signature.inputs else len(signature.outputs[0].dtypes)
-    for column in range(count):
-        if all(p.dtypes[column] == d for p, d in known):
-            return column
+    fitting = [c for c in range(count) if all(p.dtypes[c] == dtype for p, dtype, _ in known)]
+    if fitting:
+        return max(fitting, key=lambda c: sum(p.formats[c : c + 1] == (form,) for p, _, form in known))
     raise CaseError(
-        f"operator {signature.op_type} has no version for " + ", ".join(f"{p.name}: {d}" for p, d in known) + ".",
+        f"operator {signature.op_type} has no version for " + ", ".join(f"{p.name}: {d}" for p, d, _ in known) + ".",
         f"Its signature: {signature.to_text()}.",
     )
 
 
-def _dtype(argument: Argument) -> str | None:
+def _spec(argument: Argument) -> TensorSpec | None:
     if isinstance(argument, tuple):
-        return argument[0].dtype if argument else None
-    return argument.dtype if isinstance(argument, TensorSpec) else None
+        return argument[0] if argument else None
+    return argument if isinstance(argument, TensorSpec) else None
 
 
 def attribute_values(signature: Signature, attrs: Mapping[str, AttrValue]) -> list[tuple[str, AttrValue]]:

@@ -167,6 +167,34 @@ def test_but_not_where_it_says_what_it_is_for() -> None:
         launch("apart", [np.zeros(256, np.float32)], np.zeros(256, np.float32), binary=binary)
 
 
+ONE_OF_EACH = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void one_of_each(GM_ADDR y) {
+  if ASCEND_IS_AIC {  // for the compiler's sake alone
+    mad((__cc__ float*)0, (__ca__ float*)0, (__cb__ float*)0, 32, 32, 32, 0x0, false, false, true);
+  }
+  if ASCEND_IS_AIV {
+    GlobalTensor<float> out;
+    out.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(y) + GetBlockIdx() * 8, 8);
+    LocalTensor<float> number(TPosition::VECCALC, 0, 8);
+    Duplicate(number, float(GetBlockIdx() + 1), 8);
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(out, number, 8);
+  }
+}
+"""
+
+
+def test_a_program_with_the_compilers_own_product_runs_on_both_kinds() -> None:
+    """ops-transformer's mamba2_causal_conv1d, whose work is all the vector cores'."""
+    binary = device().load(device().compile(ONE_OF_EACH, "one_of_each.cpp", ["--cce-auto-sync=off"]))
+    out = np.zeros((2, 8), np.float32)
+    launch("one_of_each", [], out, binary=binary)
+    np.testing.assert_array_equal(out, [[1] * 8, [2] * 8])
+
+
 BOTH_FILL = """
 #include "kernel_operator.h"
 using namespace AscendC;

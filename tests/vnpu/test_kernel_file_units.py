@@ -87,12 +87,23 @@ def scanned_chunks(x: dict[str, Array]) -> tuple[Array, ...]:
     return products, weighted, inside, out.reshape(c.shape[0], -1, value.shape[3] * value.shape[4])
 
 
-def mamba(unit: str, inputs: str, outputs: str, formula: Formula, within: float) -> Unit:
+def convolved(x: dict[str, Array]) -> tuple[Array, ...]:
+    """Of each channel, with the three elements before; then silu."""
+    padded = np.pad(x["xmtx"], ((0, 0), (0, 0), (3, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 4, -1)
+    y = np.einsum("bdsw,dw->bds", windows, x["wmtx"]) + x["bias"][:, None]
+    return (y / (1 + np.exp(-y)),)
+
+
+CHUNKS = {"B": 1, "C": 2, "H": 8, "G": 2, "L": 256, "N": 128, "P": 64, "core_num": 20}
+
+
+def mamba(unit: str, inputs: str, outputs: str, formula: Formula, within: float,
+          sizes: dict[str, Any] = CHUNKS, of: str = "") -> Unit:  # fmt: skip
     """Two chunks of 256 tokens; 8 heads of 64 elements, four of which share a group with 128 states."""
     path = f"experimental/mamba/mamba2_{unit}/torch_interface.cpp"
     kernel = Direct(
-        path, f"kernel_cust_{unit}", 20, inputs, outputs, None,
-        {"B": 1, "C": 2, "H": 8, "G": 2, "L": 256, "N": 128, "P": 64, "core_num": 20}, room=("workspace",),
+        path, f"kernel_cust_{unit}{of}", 20, inputs, outputs, None, sizes, room=("workspace",),
         include=("experimental/mamba/common",))  # fmt: skip
     return Unit("ops_transformer", f"mamba2_{unit}", kernel, formula, within, span=0.3)
 
@@ -134,6 +145,8 @@ UNITS = (
           "workspace=float32[1310720]",
           "cbmtx=float32[1,2,2,256,256] mmtx=float16[1,2,8,256,256] outmtx=float32[1,2,8,256,64] "
           "sumoutmtx=float32[1,512,512]", scanned_chunks, 2e-3),
+    mamba("causal_conv1d", "xmtx=float32[1,128,1024] wmtx=float32[128,4] bias=float16[128] workspace=uint8[1024]",
+          "outmtx=float32[1,128,1024]", convolved, 1e-4, {"B": 1, "D": 128, "S": 1024, "W": 4}, "<bfloat16_t>"),
 )  # fmt: skip
 
 

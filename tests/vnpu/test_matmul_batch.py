@@ -307,6 +307,7 @@ BATCHES = "batches of this LayoutMode, type, position or configuration"
     [("X<half, N>, X<half, S>, X<float, N>", "", BATCHES),
      ("X<half, N>, X<half, N>, X<float, none>", "", BATCHES),
      ("X<half, N>, X<half, N>, X<float, N>, X<float, none>, CFG_MDL", "", BATCHES),
+     ("X<half, none>, X<half, N>, X<float, N>", "", BATCHES),
      ("X<half, S>, X<half, S>, X<float, S>, X<float, none>, large", "", BATCHES),
      ("X<int4b_t, N>, X<int4b_t, N>, X<int32_t, N>", "", BATCHES),
      ("X<half, N>, X<half, N>, X<float, N>", "mm.IterateAll(c);", "multiplied by IterateBatch alone"),
@@ -318,6 +319,12 @@ def test_what_is_refused_is_named(types: str, use: str, message: str) -> None:
     with pytest.raises(KernelCompileError) as refused:
         device().compile(source, "refused.cpp", [])
     assert message in refused.value.hint + str(refused.value) + refused.value.log
+
+
+def test_without_as_layout_an_mdl_matmul_is_no_batch() -> None:
+    """cann-ops' batch_mat_mul_v3 keeps A in L1 and hands on B's type, with its LayoutMode, to such a Matmul."""
+    types = "X<half, none>, X<half, N>, X<float, N>, X<float, none>, CFG_MDL"
+    device().compile(f"{HEAD}  Matmul<{types}> mm;\n  mm.Init(nullptr);\n  mm.IterateAll(c);\n}}\n", "plain.cpp", [])
 
 
 def choose(folder: Path, sizes: tuple[int, ...], axes: tuple[int, ...], most: int,

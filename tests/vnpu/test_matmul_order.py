@@ -45,8 +45,16 @@ def found(report: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize("ordered", [0, 1])
 @pytest.mark.parametrize(
     ("way", "missing"),
-    [(1, "V_MTE2"), (2, None), (3, "MTE3_MTE2"), (4, "MTE2_V"), (5, "MTE2_V"), (6, None)],
-    ids=["V", "MTE3 before the message", "MTE3 behind it", "nobody waits", "MTE2 before the message", "to both"],
+    [(1, "V_MTE2"), (2, None), (3, "MTE3_MTE2"), (4, "MTE2_V"), (5, "MTE2_V"), (6, None), (7, "MTE2_V")],
+    ids=[
+        "V",
+        "MTE3 before the message",
+        "MTE3 behind it",
+        "nobody waits",
+        "MTE2 before the message",
+        "to both",
+        "where it lies",
+    ],
 )
 def test_a_block_comes_when_the_kernel_says(way: int, missing: str | None, ordered: int) -> None:
     a, b = operands()

@@ -215,13 +215,14 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   // What REGIST_MATMUL_OBJ expands to (include/lib/matmul_intf.h); with ASCENDC_CUBE_ONLY nobody is served.
   const auto says = [&](const char* word) { return std::find(tokens.begin(), tokens.end(), word) != tokens.end(); };
   if (says("register_matmul")) return says("serve_matmul") ? Cores::MixedTwo : Cores::Cube;
-  // A MatmulImpl that nobody registers multiplies where it is.
-  if (!names_position(tokens, cube_positions) && !says("MatmulImpl")) return Cores::Vector;
+  // A MatmulImpl that nobody registers multiplies where it is; `mad` is the compiler's own instruction.
+  const bool multiplies = says("MatmulImpl") || says("mad");
+  if (!names_position(tokens, cube_positions) && !multiplies) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
   if (says_groups(tokens)) return Cores::MixedTwo;
   if (specialized_does(tokens, "AIV") && !specialized_does(tokens, "AIC")) return Cores::Vector;
   // Recognized by what it uses, a kernel that says nothing gets two vector cores for each cube core.
-  if (says("MatmulImpl")) return Cores::MixedTwo;
+  if (multiplies) return Cores::MixedTwo;
   return says("Mmad") ? Cores::Cube : Cores::Vector;  // a library's kernel that multiplies, and what else it offers
 }
 

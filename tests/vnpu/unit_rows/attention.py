@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from cann_ops.table import Row
+from vllm_ops import cubes
+from vllm_ops.compressors import compressor
 from vllm_ops.cubes import LAYOUTS, LENGTHS, NO_BARRIER, attend_shared, pick_quantized_keys
 
 Tensor = torch.Tensor
@@ -31,40 +34,33 @@ def attend_window(query: Tensor, near: Tensor, *rest: Any, **attrs: Any) -> Any:
     return attend_shared(query, near, *rest[:5], *rest[5:10], rest[14], **attrs)
 
 
-def compress(x: Tensor, keys: Tensor, gates: Tensor, kept: Tensor, places: Tensor, blocks: Tensor, *_: Any,
-             cmp_ratio: int, coff: int, **__: Any) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Of ``cmp_ratio`` tokens one, its elements weighted by a softmax; with ``coff`` 2 over those before them, too.
-
-    What is weighted is kept as well, in blocks that a table finds.
-    """
-    tokens, size = x.shape[1], keys.shape[0] // coff
-    values, scores = x @ keys.T, x @ gates.T + places.repeat(tokens // cmp_ratio, 1)
-    kept, out = kept.clone(), x.new_zeros(x.shape[0], tokens // cmp_ratio, size)
-    for b in range(x.shape[0]):
-        held = torch.cat([values[b], scores[b]], -1)
-        for s in range(tokens):
-            kept[blocks[b, s // kept.shape[1]], s % kept.shape[1]] = held[s]
-        for i in range(tokens // cmp_ratio):
-            v, w = (t[b].unflatten(0, (-1, cmp_ratio))[i, :, -size:] for t in (values, scores))
-            if coff == 2 and i > 0:
-                before = [t[b].unflatten(0, (-1, cmp_ratio))[i - 1, :, :size] for t in (values, scores)]
-                v, w = torch.cat([before[0], v]), torch.cat([before[1], w])
-            out[b, i] = (w.softmax(0) * v).sum(0)
-    return out, kept
+def attend_chosen(*tensors: Any, **attrs: Any) -> Any:
+    """As in vllm-ascend, where there are no sinks."""
+    return cubes.attend_sparsely(*tensors[:9], **attrs)
 
 
-def compressor(batch: int, tokens: int, size: int, coff: int, ratio: int, block: int) -> Row:
-    wide, blocks = coff * size, -(-tokens // block)
-    state = f"float32[{1 + batch * blocks},{block},{2 * wide}]"
-    case = (f"T[{batch},{tokens},1024] T[{wide},1024] T[{wide},1024] {state} float32[{ratio},{wide}] "
-            f"int32[{batch},{blocks}] - - int32[{batch}] -> T[{batch},{tokens // ratio},{size}] {state}")  # fmt: skip
-    return Row("attention/compressor", case, compress, ("bfloat16", "float16"),
-               attrs={"cmp_ratio": ratio, "coff": coff, "cache_mode": 1, "state_cache_stride_dim0": block * 2 * wide},
-               values={5: (torch.arange(batch * blocks) + 1).reshape(batch, blocks).tolist(), 8: [0] * batch},
-               domain={0: (-1, 1), 1: (-0.1, 0.1), 2: (-0.1, 0.1)},
-               tolerance={"bfloat16": 1.2e-2, "float16": 4e-3, "float32": 1e-3})  # fmt: skip
+def chosen_alone(dtype: str) -> Row:
+    """As in vllm-ascend, where the largest scores and the sums come out as well; with twice as many heads, too."""
+    row = cubes.quantized(dtype)
+    assert isinstance(row.cases, str)
+    attrs = {name: value for name, value in row.attrs.items() if name != "return_softmax_lse"}
+    case = f"{row.cases.partition('-> ')[0]}-> T[1,{cubes.TOKENS},{cubes.HEADS},512]"
+    more = case.replace(f",{cubes.HEADS},", f",{2 * cubes.HEADS},")
+    return replace(row, cases=(case, more), attrs=attrs,
+                   reference=lambda *tensors, **given: row.reference(*tensors, **given)[0])  # fmt: skip
 
 
+def pick_of_pages(query: Tensor, key: Tensor, weights: Tensor, of_query: Tensor, of_key: Tensor, *rest: Any,
+                  topk: int, mask_mode: int, **_: Any) -> Any:  # fmt: skip
+    found = cubes.pick_of_pages(query, key, weights, of_query, of_key, None, rest[3], rest[5], sparse_count=topk,
+                                sparse_mode=mask_mode)  # fmt: skip
+    return found[0], torch.zeros(0)
+
+
+# Operators that vllm-ascend has as well, in another state of their text.
+VLLM = {row.path: row for row in cubes.ROWS}
+CHOSEN = VLLM["attention/sparse_flash_attention"]
+assert isinstance(CHOSEN.cases, str)
 # The cores' shares come from another operator: here each takes a sequence.
 SHARES = [n for core in range(2) for n in (1, core, 0, 0, core + 1, 0, 0, 0, 4)] + [0] * 1006
 ROWS: dict[str, tuple[Row, ...]] = {
@@ -87,6 +83,20 @@ ROWS: dict[str, tuple[Row, ...]] = {
                    "ori_win_left": 127, "ori_win_right": 0, "layout_q": "BSND", "layout_kv": "PA_BBND",
                    "topk_value_mode": 1, "return_softmax_lse": False},
             values={5: [[1, 3], [0, 2]], 11: LENGTHS, 17: SHARES}, initial={1: 0}, hazard=NO_BARRIER),
+        VLLM["attention/lightning_indexer"],
+        replace(CHOSEN, cases=CHOSEN.cases.replace("->", "- ->"), reference=attend_chosen),
+        chosen_alone("float16"),
+        chosen_alone("bfloat16"),
+        Row("attention/quant_lightning_indexer_v2",
+            tuple(f"int8[1,{tokens},64,128] int8[2,16,1,128] T[1,{tokens},64] T[1,{tokens},64] T[2,16,1] - - - "
+                  f"int32[1] - int32[1,1] - int32[1024] -> int32[1,{tokens},1,2048] bfloat16[0]" for tokens in (4, 2)),
+            pick_of_pages, values={8: [8], 10: [[1]], 12: cubes.ONE_CORE}, hazard=NO_BARRIER,
+            attrs={"topk": 2048, "quant_mode": 2, "max_seqlen_q": -1, "layout_q": "BSND", "layout_k": "PA_BBND",
+                   "mask_mode": 3, "cmp_ratio": 1, "return_value": 0}),
+        Row("experimental/attention/quant_lightning_indexer", cubes.PAGED, cubes.pick_of_pages,
+            attrs=cubes.PAGED_ATTRS | {"key_stride0": 16 * 128, "key_dequant_scale_stride0": 16},
+            values=cubes.PAGED_VALUES, initial={1: 0}, hazard=NO_BARRIER),
+        replace(VLLM["attention/sparse_attn_sharedkv"], path="experimental/attention/sparse_attn_sharedkv"),
         compressor(1, 128, 512, 1, 128, 128),
         compressor(2, 16, 128, 2, 4, 16),
     ),

@@ -54,9 +54,28 @@ def swiglu_of_groups(x: Tensor, of_row: Tensor, ends: Tensor, weight: list[Tenso
     return swiglu_in_int8(torch.cat(parts) * of_row[:, None])
 
 
+def products_to_tokens(x: Tensor, weight: Tensor, scale: Tensor, _: Any, of_row: Tensor, counts: Tensor,
+                       shared: Tensor | None, share: Tensor, token: Tensor, *__: Any, output_bs: int,
+                       shared_input_offset: int, **___: Any) -> Tensor:  # fmt: skip
+    """Rows in groups, each row with a token that its product is added to by a share; some have something already."""
+    out = torch.zeros(output_bs, scale.shape[1], dtype=torch.float64)
+    if shared is not None:
+        out[shared_input_offset : shared_input_offset + len(shared)] = shared.double()
+    at = [0, *counts.cumsum(0).tolist()]
+    parts = [x[a:b].double() @ w * s for a, b, w, s in zip(at, at[1:], matrix(weight).double(), scale, strict=False)]
+    return out.index_add(0, token.long(), torch.cat(parts) * (of_row * share)[:, None])
+
+
 def sum_of_products(x: Tensor, weight: Tensor, _: Tensor, __: Any, of_row: Tensor, of_column: Tensor, *___: Any,
                     **____: Any) -> Tensor:  # fmt: skip
     return ((x.double() @ matrix(weight).double()) * of_row[..., None] * of_column).sum(0)
+
+
+def product_in_int8(x: Tensor, weight: Tensor, scale: Tensor, _: Any, bias: Tensor | None, of_row: Tensor | None,
+                    **__: Any) -> Tensor:  # fmt: skip
+    found = x.double() @ weight.double()
+    found = (found if bias is None else found + bias) * scale
+    return found if of_row is None else found * of_row[:, None]
 
 
 def quantized_after_rotation(x: Tensor, rotation: Tensor, _: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -132,8 +151,18 @@ SOFTMAX_GRAD = Row("math/inplace_fused_matmul_softmax_grad",
     ("T[128,256] T[128,64] T[256,64] -> T[128,256]", "T[50,96] T[50,32] T[96,32] -> T[50,96]"), softmax_backwards,
     in_place=(0,), domain={0: (0.0, 0.1), 1: (-1.0, 1.0), 2: (-1.0, 1.0)}, tolerance={"float16": 4e-3},
 )  # fmt: skip
+BATCHES = Row("matmul/batch_mat_mul_v3",
+    ("T[4,64,128] T[4,128,96] - - -> T[4,64,96]", "T[3,50,64] T[3,64,80] - - -> T[3,50,80]"), plain_product,
+    attrs={"adj_x1": False, "adj_x2": False, "offset_x": 0, "enable_hf32": False},
+)  # fmt: skip
+IN_INT8 = Row("matmul/quant_batch_matmul_v3",
+    ("int8[64,256] int8[256,128] T[128] - - float32[64] -> T[64,128]",
+     "int8[70,304] int8[304,192] T[192] - int32[192] float32[70] -> T[70,192]"), product_in_int8, ("bfloat16",),
+    attrs={"dtype": 27, "transpose_x1": False, "transpose_x2": False}, domain={2: (0, 0.01), 5: (0.5, 1)},
+    tolerance={"bfloat16": 8e-3},
+)  # fmt: skip
 PRODUCTS: dict[str, tuple[Row, ...]] = {
-    "cann-ops": (GEMM, SOFTMAX_GRAD),
+    "cann-ops": (GEMM, SOFTMAX_GRAD, BATCHES, IN_INT8),
     "ops-nn": (
         Row("experimental/matmul/matmul_fp32",
             ("T[64,128] T[128,96] T[96] -> T[64,96]", "T[256,64] T[64,128] T[128] -> T[256,128]"), product,
@@ -155,9 +184,7 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
         Row("matmul/mat_mul_v3",
             ("T[64,128] T[128,96] - - -> T[64,96]", "T[50,72] T[72,130] - - -> T[50,130]"), plain_product,
             attrs={"transpose_x1": False, "transpose_x2": False, "offset_x": 0, "opImplMode": 1}),
-        Row("matmul/batch_mat_mul_v3",
-            ("T[4,64,128] T[4,128,96] - - -> T[4,64,96]", "T[3,50,64] T[3,64,80] - - -> T[3,50,80]"), plain_product,
-            attrs={"adj_x1": False, "adj_x2": False, "offset_x": 0, "enable_hf32": False}),
+        BATCHES,
         Row("matmul/sparse4to2quant_matmul",
             tuple(f"int8[{m},256] int8[4,8,16,32]:FRACTAL_NZ uint8[4,8,16,8] float32[{m}] float32[128] bfloat16[128] "
                   f"-> bfloat16[{m},128]" for m in (64, 37)),
@@ -199,6 +226,14 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
              "(T[64,96]) (T[3,96,144]) () () () () () int64[3] - -> (T[64,144])"),
             product_of_groups, ("float16", "bfloat16"),
             attrs={"split_item": 3, "group_type": 0, "group_list_type": 0}, values={7: ENDS}),
+        Row("gmm/grouped_matmul_finalize_routing",
+            tuple(f"int8[96,{k}] int8[4,{n // 32},{k // 16},16,32]:FRACTAL_NZ float32[4,{n}] - float32[96] int64[4] "
+                  f"bfloat16[12,{n}] float32[96] int64[96] - -> float32[48,{n}]" for k, n in ((256, 512), (128, 256))),
+            products_to_tokens, ("float32",), tolerance={"float32": 5e-3},
+            attrs={"dtype": 0, "shared_input_weight": 1.0, "shared_input_offset": 8, "transpose_x": False,
+                   "transpose_w": False, "output_bs": 48, "group_list_type": 1},
+            values={5: [30, 0, 40, 26], 8: [*range(48), *range(47, -1, -1)]},
+            domain={2: (0, 0.01), 4: (0, 0.01), 6: (-1, 1), 7: (0, 1)}),
         Row("gmm/grouped_matmul_swiglu_quant_v2",
             (f"int8[64,256] float32[64] int64[3] (int8[3,16,16,16,32]:FRACTAL_NZ) (float32[3,512]) () - - {QUANTIZED}",
              f"int8[64,128] float32[64] int64[3] (int8[3,16,8,16,32]:FRACTAL_NZ) (float32[3,512]) () - - {QUANTIZED}"),

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from cann_ops.table import Fault, Row
 
+from vllm_ops.compressors import turning_compressor
+
 Tensor = torch.Tensor
 
 
@@ -49,6 +51,14 @@ def pick_quantized_keys(query: Tensor, key: Tensor, weights: Tensor, query_scale
     thought = torch.einsum("bqhd,bkd->bqhk", query.double(), key[:, :, 0].double()).relu()
     scores = torch.einsum("bqhk,bqh->bqk", thought, weights * query_scale) * key_scale[:, None, :, 0]
     return picked(seen_keys(scores, sparse_mode), sparse_count)
+
+
+def pick_of_pages(query: Tensor, key: Tensor, weights: Tensor, query_scale: Tensor, key_scale: Tensor, _: Any,
+                  lengths: Tensor, table: Tensor, *__: Any, **attrs: Any) -> Any:  # fmt: skip
+    """The same of one sequence whose keys lie in pages; and the values, which nobody asks for."""
+    keys, scales = (x[table[0].long()].flatten(0, 1)[None, : int(lengths[0])] for x in (key, key_scale))
+    chosen = pick_quantized_keys(query, keys, weights, query_scale, scales, None, None, None, **attrs)
+    return chosen, torch.zeros(1)
 
 
 # Attention to chosen keys: which ones, for each of the tokens. A key is what its rotated part follows, and the value.
@@ -155,8 +165,25 @@ def multiply_groups(x: Any, weight: Any, groups: Tensor, **_: Any) -> Any:
     return [torch.cat(pieces)]
 
 
+ONE_CORE = [1, 0, 0, 0, 1, 0, 0, 0] + [0] * 1016  # which core takes which sequences: the first one the only one
 LAYOUTS = {"layout_query": "BSND", "layout_key": "BSND", "sparse_count": 2048, "sparse_mode": 3}
+PAGED = tuple(
+    f"int8[1,{tokens},64,128] int8[2,16,1,128] T[1,{tokens},64] T[1,{tokens},64] T[2,16,1] - int32[1] int32[1,1] "
+    f"int32[1024] -> int32[1,{tokens},1,2048] float32[1]"
+    for tokens in (4, 2)
+)
+PAGED_ATTRS = LAYOUTS | {
+    "layout_key": "PA_BSND",
+    "query_quant_mode": 0,
+    "key_quant_mode": 0,
+    "return_values": False,
+    "cmp_ratio": 1,
+}
+PAGED_VALUES = {6: [8], 7: [[1]], 8: ONE_CORE}
 ROWS = (
+    Row("attention/vllm_quant_lightning_indexer", PAGED, pick_of_pages, values=PAGED_VALUES, initial={1: 0},
+        attrs=PAGED_ATTRS | {"stride": 16 * 128, "scale_stride": 16}, hazard=NO_BARRIER),
+    turning_compressor(1, 128, 512, 1, 128, 128),
     Row("attention/lightning_indexer_vllm", "T[1,4,64,128] T[1,40,1,128] T[1,4,64] - - - -> int32[1,4,1,2048]",
         pick_keys, ("float16", "bfloat16"), attrs=LAYOUTS, hazard=NO_BARRIER),
     Row("attention/lightning_indexer", "T[1,4,64,128] T[1,40,1,128] T[1,4,64] - - - -> int32[1,4,1,2048] T[1]",

@@ -41,7 +41,10 @@ class MatmulImpl {
   static_assert(!vnpu::is_half_byte<SrcAT> ||
                     (!matmul_inner::in_unified_buffer(A_TYPE::pos) && !matmul_inner::in_unified_buffer(B_TYPE::pos)),
                 "AscendC::Matmul: int4b_t in the Unified Buffer is not covered by the virtual NPU");
-  static constexpr bool batched = A_TYPE::layout != LayoutMode::NONE || B_TYPE::layout != LayoutMode::NONE;
+  // Without A's, B's LayoutMode says nothing in an MDL configuration (asc-devkit, copy_cube_in_utils.h).
+  static constexpr bool batched =
+      A_TYPE::layout != LayoutMode::NONE ||
+      (B_TYPE::layout != LayoutMode::NONE && !config.doMultiDataLoad && !config.doSpecialMDL);
   static_assert(!batched || matmul_inner::refused_batch<A_TYPE, B_TYPE, C_TYPE>(config) == nullptr,
                 "AscendC::Matmul: batches of this LayoutMode, type, position or configuration are not covered by the "
                 "virtual NPU, or do not exist (docs/cube.md lists them)");
@@ -238,10 +241,10 @@ class MatmulImpl {
     vnpu::matmul_take_local(state_, c.pointer(), false, "Matmul::AsyncGetTensorC");
   }
   ASCENDC_INLINE void WaitGetTensorC() { vnpu::matmul_local_is_there(); }
-  // Where in the workspace the next of the blocks lies that Iterate<false> has asked for.
+  // Where in the workspace the next of the blocks lies that Iterate<false> has asked for; `sync` says nothing here
+  // (asc-devkit, matmul_client.h).
   template <bool sync = true>
   ASCENDC_INLINE GlobalTensor<DstT> GetTensorC(uint8_t = 0, bool = false) {
-    static_assert(!sync, "AscendC::Matmul::GetTensorC without a tensor is for sync = false");
     GlobalTensor<DstT> block;
     block.SetGlobalBuffer(static_cast<DstT*>(vnpu::matmul_take(state_, "Matmul::GetTensorC")));
     return block;
