@@ -172,11 +172,15 @@ bool names_position(const std::vector<std::string>& tokens, const std::set<std::
   return false;
 }
 
+bool says_any(const std::vector<std::string>& tokens, const std::set<std::string>& words) {
+  return std::any_of(tokens.begin(), tokens.end(), [&](const std::string& t) { return words.count(t) != 0; });
+}
+
 // Whether the cores of a group order each other by flags, or all cores of both kinds meet.
 bool says_groups(const std::vector<std::string>& tokens) {
   static const std::set<std::string> flags = {"CrossCoreSetFlag", "NotifyEvent", "ffts_cross_core_sync"};
   static const std::vector<std::string> meeting = {"SyncAll", "<", "false", ">"};
-  return std::any_of(tokens.begin(), tokens.end(), [](const std::string& t) { return flags.count(t) != 0; }) ||
+  return says_any(tokens, flags) ||
          std::search(tokens.begin(), tokens.end(), meeting.begin(), meeting.end()) != tokens.end();
 }
 
@@ -216,7 +220,7 @@ Cores cores_of(const std::string& preprocessed, const std::string& key) {
   const auto says = [&](const char* word) { return std::find(tokens.begin(), tokens.end(), word) != tokens.end(); };
   if (says("register_matmul")) return says("serve_matmul") ? Cores::MixedTwo : Cores::Cube;
   // A MatmulImpl that nobody registers multiplies where it is; `mad` is the compiler's own instruction.
-  const bool multiplies = says("MatmulImpl") || says("mad");
+  const bool multiplies = says_any(tokens, {"MatmulImpl", "mad"});
   if (!names_position(tokens, cube_positions) && !multiplies) return Cores::Vector;
   if (!names_position(tokens, vector_positions)) return Cores::Cube;
   if (says_groups(tokens)) return Cores::MixedTwo;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from cann_ops.table import TWICE, Row, dynamic_quant, gelu_tanh
 from test_matmul_sparse import as_tiles, sparse
@@ -76,6 +77,14 @@ def product_in_int8(x: Tensor, weight: Tensor, scale: Tensor, _: Any, bias: Tens
     found = x.double() @ weight.double()
     found = (found if bias is None else found + bias) * scale
     return found if of_row is None else found * of_row[:, None]
+
+
+# Scales as Fixpipe takes them: the bits of a float in 64.
+SCALES = np.tile(np.arange(1, 8) * 0.0005, 293)[:2048].astype(np.float32).view(np.uint32)
+
+
+def product_in_tiles(x: Tensor, weight: Tensor, *_: Any, **__: Any) -> Tensor:
+    return x.double() @ matrix(weight).double() * torch.from_numpy(SCALES.view(np.float32)).double()
 
 
 def quantized_after_rotation(x: Tensor, rotation: Tensor, _: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -185,6 +194,12 @@ PRODUCTS: dict[str, tuple[Row, ...]] = {
             ("T[64,128] T[128,96] - - -> T[64,96]", "T[50,72] T[72,130] - - -> T[50,130]"), plain_product,
             attrs={"transpose_x1": False, "transpose_x2": False, "offset_x": 0, "opImplMode": 1}),
         BATCHES,
+        # Few rows and weights in tiles; for others it asks CANN's unpublished library.
+        Row("matmul/quant_batch_matmul_v3",
+            tuple(f"int8[{m},{k}] int8[64,{k // 16},16,32]:FRACTAL_NZ uint64[2048] - - - -> T[{m},2048]"
+                  for m, k in ((16, 256), (37, 384))), product_in_tiles, values={2: SCALES.tolist()},
+            attrs={"dtype": 1, "transpose_x1": False, "transpose_x2": False, "group_size": 0},
+            tolerance={"float16": 2e-3}),
         Row("matmul/sparse4to2quant_matmul",
             tuple(f"int8[{m},256] int8[4,8,16,32]:FRACTAL_NZ uint8[4,8,16,8] float32[{m}] float32[128] bfloat16[128] "
                   f"-> bfloat16[{m},128]" for m in (64, 37)),
