@@ -31,6 +31,14 @@ def test_sources_compile_without_warnings() -> None:
     assert built == set(SOURCES)
 
 
+@pytest.mark.parametrize("library", libraries())
+def test_sources_compile_alone(library: str) -> None:
+    """Each includes what it uses, which a build that begins each with a precompiled header doesn't tell."""
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda source: complaints(str(source)), sorted(libraries()[library]))
+    assert not (text := "\n".join(t for t in found if t)), text
+
+
 @pytest.mark.parametrize("root", ["include", "host/include"])
 def test_headers_compile_alone(root: str, tmp_path: Path) -> None:
     def check(header: Path) -> str:

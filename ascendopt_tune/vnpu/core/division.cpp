@@ -13,7 +13,7 @@ namespace {
 
 thread_local Reach kernel_code;
 thread_local uint8_t result = 0;
-struct sigaction before;  // what others do with a division that is no kernel's
+struct sigaction others;  // what others do with a division that is no kernel's
 
 // Bytes of an operand behind its ModRM byte (Intel's manual, volume 2, tables 2-2 and 2-3).
 size_t operand_bytes(const uint8_t* modrm) {
@@ -59,10 +59,10 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   static bool handed_on = false;  // once: whoever came before may lead back here
   if (std::exchange(handed_on, true)) {
     std::signal(SIGFPE, SIG_DFL);  // the division is made again, and ends the process
-  } else if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
-    before.sa_sigaction(signal, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(signal);
+  } else if ((others.sa_flags & SA_SIGINFO) != 0 && others.sa_sigaction != nullptr) {
+    others.sa_sigaction(signal, info, context);
+  } else if (others.sa_handler != SIG_DFL && others.sa_handler != SIG_IGN) {
+    others.sa_handler(signal);
   }
 }
 
@@ -77,7 +77,7 @@ void divided(int signal, siginfo_t* info, void* context) {
 void divisions_go_on() {
   struct sigaction ours = {}, theirs = {};
   if (sigaction(SIGFPE, nullptr, &theirs) != 0 || theirs.sa_sigaction == divided) return;
-  before = theirs;
+  others = theirs;
   ours.sa_sigaction = divided;
   ours.sa_flags = SA_SIGINFO;
   sigaction(SIGFPE, &ours, nullptr);

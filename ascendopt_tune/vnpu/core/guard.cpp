@@ -26,7 +26,7 @@ struct Loaded {
   size_t kept;  // where its bytes begin in `loaded_bytes`
   const void* pc;
 };
-thread_local std::vector<Loaded> loaded;
+thread_local std::vector<Loaded> loads;
 thread_local std::vector<uint8_t> loaded_bytes;
 constexpr size_t kKeptBytes = 4096;
 
@@ -53,13 +53,13 @@ thread_local bool seen = false;
 void remember(uintptr_t p, size_t bytes, const void* pc) {
   if (loaded_bytes.size() > kKeptBytes) settle_or_abandon();
   const auto* from = reinterpret_cast<const uint8_t*>(p);
-  loaded.push_back({p, bytes, loaded_bytes.size(), pc});
+  loads.push_back({p, bytes, loaded_bytes.size(), pc});
   set_unsettled(true);
   loaded_bytes.insert(loaded_bytes.end(), from, from + bytes);
 }
 
 void forget(uintptr_t p, size_t bytes) {
-  for (Loaded& l : loaded)
+  for (Loaded& l : loads)
     if (p < l.begin + l.bytes && l.begin < p + bytes) l.bytes = 0;
 }
 
@@ -142,15 +142,15 @@ void guard_enter(const Reach& stack, const Reach& image, bool checked) {
   referred = {};
   static const bool answers = guard_answers();
   seen = checked && answers;
-  loaded.clear();
+  loads.clear();
   loaded_bytes.clear();
   set_unsettled(false);
 }
 
 void guard_settle() {
-  const std::vector<Loaded> before = std::move(loaded);
+  const std::vector<Loaded> before = std::move(loads);
   const std::vector<uint8_t> bytes = std::move(loaded_bytes);
-  loaded.clear();
+  loads.clear();
   loaded_bytes.clear();
   set_unsettled(false);
   Core& c = core_unsettled();

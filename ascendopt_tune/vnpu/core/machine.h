@@ -40,6 +40,10 @@ struct KernelError : std::runtime_error {
   const void* pc;
 };
 
+[[noreturn]] inline void misused(const char* api, const std::string& what, const void* pc) {
+  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
+}
+
 struct Options {
   bool timing = true, hazards = true, auto_sync = true;
   bool log = false;

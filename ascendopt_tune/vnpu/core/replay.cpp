@@ -10,7 +10,7 @@
 namespace vnpu {
 namespace {
 
-thread_local std::shared_ptr<const Replay> last;
+thread_local std::shared_ptr<const Replay> last_replay;
 
 std::vector<const Trace*> pointers(const std::vector<Trace>& traces) {
   std::vector<const Trace*> out;
@@ -33,7 +33,7 @@ TaskTimes Replay::times(const Chip& chip, Timeline* timeline) const {
   return simulate(*task_, chip, l2, state_, timeline);
 }
 
-void keep(std::shared_ptr<const Replay> replay) { last = std::move(replay); }
+void keep(std::shared_ptr<const Replay> replay) { last_replay = std::move(replay); }
 
 }  // namespace vnpu
 
@@ -66,15 +66,15 @@ int replay(const vnpu::Replay& launch, const char* clocks, double* times_us, uin
 extern "C" {
 
 int vnpu_replay(const char* clocks, double* times_us, uint32_t n) {
-  if (vnpu::last) return replay(*vnpu::last, clocks, times_us, n);
+  if (vnpu::last_replay) return replay(*vnpu::last_replay, clocks, times_us, n);
   vnpu::set_last_error("there is no timed launch to replay; launch a kernel with timing first");
   return 1;
 }
 
 int vnpu_replay_keep() {
-  if (!vnpu::last) return 0;
+  if (!vnpu::last_replay) return 0;
   std::lock_guard lock(kept_mutex);
-  kept[++kept_number] = vnpu::last;
+  kept[++kept_number] = vnpu::last_replay;
   return kept_number;
 }
 

@@ -11,7 +11,7 @@ namespace vnpu {
 namespace {
 
 thread_local std::string last_json = "{}";
-thread_local Report last;
+thread_local Report last_report;
 
 std::string number(double v) {
   char b[40];
@@ -236,7 +236,7 @@ std::string Report::json() const {
 
 void publish(Report&& report) {
   last_json = report.json();
-  last = std::move(report);
+  last_report = std::move(report);
 }
 
 }  // namespace vnpu
@@ -246,7 +246,7 @@ extern "C" {
 const char* vnpu_last_report() { return vnpu::last_json.c_str(); }
 
 int vnpu_trace_json(const char* path) {
-  const vnpu::Report& r = vnpu::last;
+  const vnpu::Report& r = vnpu::last_report;
   if (r.timeline.empty()) return 1;
   return r.timeline.write(path, r.times, r.kernel, r.chip, r.cycles_per_us) ? 0 : 1;
 }

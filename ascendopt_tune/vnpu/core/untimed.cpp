@@ -6,7 +6,7 @@
 namespace vnpu {
 namespace {
 
-constexpr int kMatrixFlags = 3;
+constexpr int kMatrixFlagIds = 3;
 
 // For the modelled pipes it happens where it stands, and takes none of the scalar unit's time.
 void tell(Core& c, const Event& e, Record::Kind kind) {
@@ -40,8 +40,8 @@ void raise_matrix_flags() {
   if (c.kind != CoreKind::Cube) return;
   const int first = c.allocate_event(Pipe::M, Pipe::MTE1, nullptr);
   c.release_event(Pipe::M, Pipe::MTE1, first);
-  if (first >= kMatrixFlags) return;
-  for (int id = 0; id < kMatrixFlags; id++) {
+  if (first >= kMatrixFlagIds) return;
+  for (int id = 0; id < kMatrixFlagIds; id++) {
     if (c.allocate_event(Pipe::M, Pipe::MTE1, nullptr) != id)
       throw KernelError(KernelError::kMisuse, "ids 0, 1 and 2 from M to MTE1 are taken", kWords.allocate_event,
                         nullptr);
@@ -49,12 +49,12 @@ void raise_matrix_flags() {
   }
 }
 
-void count_matrix_flags() { core().scalar(ScalarKind::Flag, kMatrixFlags); }
+void count_matrix_flags() { core().scalar(ScalarKind::Flag, kMatrixFlagIds); }
 
 void take_matrix_flags_down() {
   Core& c = core();
   if (c.kind != CoreKind::Cube) return;
-  for (int id = 0; id < kMatrixFlags; id++) {
+  for (int id = 0; id < kMatrixFlagIds; id++) {
     c.needs_matrix_flag(id);
     tell(c, matrix_flag(Event::kWaitFlag, id), Record::kWaitFlag);
     c.release_event(Pipe::M, Pipe::MTE1, id);

@@ -17,6 +17,9 @@
 
 namespace vnpu {
 
+inline uint8_t* byte_at(void* p, uint64_t offset) { return static_cast<uint8_t*>(p) + offset; }
+inline const uint8_t* byte_at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
+
 class VectorCall {
  public:
   // Lanes are resolved against the widest operand's lanes per repeat, which the first call of operand() fixes unless

@@ -11,10 +11,6 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-bool is_word(const std::string& token) {
-  return !token.empty() && (std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_');
-}
-
 // Where the bracket closes that opens at `open`, when that is such an attribute; else 0. It isn't behind a name, where
 // it would be an index, and a declaration goes on behind it.
 size_t attribute(const Tokens& tokens, size_t open) {

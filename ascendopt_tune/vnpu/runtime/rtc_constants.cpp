@@ -10,10 +10,6 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-bool is_word(const std::string& token) {
-  return !token.empty() && (std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_');
-}
-
 // What stands behind the template arguments that begin at `at`.
 size_t behind_arguments(const Tokens& tokens, size_t at) {
   int angles = 0, round = 0;

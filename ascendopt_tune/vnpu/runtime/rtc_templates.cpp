@@ -74,14 +74,14 @@ std::vector<std::string> numbers_of(const std::vector<Span>& parts, size_t first
 }
 
 // An argument that is declared: its bits of the key, and the values that the key's codes stand for.
-struct Declared {
+struct DeclaredArgument {
   unsigned bits = 0;
   std::vector<std::string> values;  // none: the code itself
   bool bound = false;               // to an input or an output, whatever the key says
 };
 
-Declared declared_at(const Span& span) {
-  Declared out;
+DeclaredArgument declared_at(const Span& span) {
+  DeclaredArgument out;
   const Token call = std::find(span.first, span.last, "(");
   if (call == span.first || call == span.last) return out;
   const std::string kind = *(call - 1);
@@ -106,9 +106,9 @@ Declared declared_at(const Span& span) {
 }
 
 // What was declared last, which is what the unit asks for.
-std::vector<Declared> declaration_in(const Tokens& tokens) {
+std::vector<DeclaredArgument> declaration_in(const Tokens& tokens) {
   static const Tokens opening = {"ascendc_tpl", ":", ":", "declared", "(", "{"};
-  std::vector<Declared> found;
+  std::vector<DeclaredArgument> found;
   for (Token at = tokens.begin(); (at = std::search(at, tokens.end(), opening.begin(), opening.end())) != tokens.end();
        ++at) {
     found.clear();
@@ -119,9 +119,9 @@ std::vector<Declared> declaration_in(const Tokens& tokens) {
 }
 
 // The values that the key has for these arguments; "" for one that says nothing.
-std::vector<std::string> values_in(uint64_t key, const std::vector<Declared>& arguments) {
+std::vector<std::string> values_in(uint64_t key, const std::vector<DeclaredArgument>& arguments) {
   std::vector<std::string> values;
-  for (const Declared& argument : arguments) {
+  for (const DeclaredArgument& argument : arguments) {
     const uint64_t code = argument.bits >= 64 ? key : key & ((uint64_t{1} << argument.bits) - 1);
     key = argument.bits >= 64 ? 0 : key >> argument.bits;
     const bool known = argument.values.empty() || code < argument.values.size();

@@ -106,4 +106,8 @@ std::vector<std::string> tokenize(const std::string& text, bool literals, std::v
   return tokens;
 }
 
+bool is_word(const std::string& token) {
+  return !token.empty() && (std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_');
+}
+
 }  // namespace vnpu_rtc

@@ -12,4 +12,7 @@ namespace vnpu_rtc {
 std::vector<std::string> tokenize(const std::string& text, bool literals = false,
                                   std::vector<size_t>* places = nullptr);
 
+// Whether a token is a name or a keyword.
+bool is_word(const std::string& token);
+
 }  // namespace vnpu_rtc

@@ -60,7 +60,7 @@ void blocks_to_rows(NormSteps& steps, uint32_t n, uint32_t columns) {
 }
 
 // The instruction that leaves the result, which half converts: no barrier stands behind it.
-void result(NormSteps& steps, const char* instruction, uint64_t floats, bool half) {
+void leave_result(NormSteps& steps, const char* instruction, uint64_t floats, bool half) {
   steps.add(instruction, float_repeats(floats), 1, half);
   if (half) steps.add("Cast", float_repeats(floats), 1, 0);
 }
@@ -113,7 +113,7 @@ void softmax_grad_steps(NormSteps& steps, const SoftmaxGrad& s, uint32_t n) {
   }
   blocks_to_rows(steps, n, s.r.columns);
   steps.each({"Sub"}, all);
-  result(steps, "Mul", all, half);
+  leave_result(steps, "Mul", all, half);
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ void simple_softmax(const SimpleSoftmax& s) {
     if (half) steps.each({"Cast"}, all);
     if (s.statistics == DType::F16) steps.add("Cast", float_repeats(uint64_t(n) * kBlockFloats), 2);
     steps.each({"Sub", "Exp"}, all);  // a row's block is read by each of its repeats
-    result(steps, "Div", all, half);
+    leave_result(steps, "Div", all, half);
   };
   on_rows(call, s.r, [&] { declare(call, s); }, row, steps_of);
 }
@@ -208,7 +208,7 @@ void softmax_update_steps(NormSteps& steps, const SoftmaxUpdate& s, uint32_t n) 
   if (s.statistics == DType::F16) steps.each({"Cast"}, kept);
   steps.each({"Div"}, kept);
   blocks_to_rows(steps, n, s.r.columns);
-  result(steps, "Mul", all, half);
+  leave_result(steps, "Mul", all, half);
 }
 
 }  // namespace

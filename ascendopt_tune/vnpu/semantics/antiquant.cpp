@@ -19,7 +19,7 @@ float source(const AntiQuant& a, uint64_t i) {
   return static_cast<float>(i % 2 ? pair >> 4 : static_cast<int8_t>(pair << 4) >> 4);
 }
 
-uint16_t result(const AntiQuant& a, float x, float offset, float scale) {
+uint16_t converted(const AntiQuant& a, float x, float offset, float scale) {
   if (a.dtype == DType::BF16) return float_to_bfloat16((x + offset) * scale);
   return float_to_half(half_to_float(float_to_half(x + offset)) * scale);
 }
@@ -60,8 +60,8 @@ void antiquantize(const AntiQuant& a) {
       const uint64_t i = uint64_t(r) * a.columns + c;
       const uint64_t of =
           a.transposed ? uint64_t(r) * (a.columns / a.share) + c / a.share : uint64_t(r / a.share) * a.columns + c;
-      dst[i] = result(a, source(a, i), a.offset ? given(a, a.offset, of) : a.one_offset,
-                      a.scale ? given(a, a.scale, of) : a.one_scale);
+      dst[i] = converted(a, source(a, i), a.offset ? given(a, a.offset, of) : a.one_offset,
+                         a.scale ? given(a, a.scale, of) : a.one_scale);
     }
   call.issue(cost_of(a, call.core).work());
   call.core.barrier(Pipe::V);

@@ -13,7 +13,7 @@
 namespace vnpu {
 namespace {
 
-constexpr uint32_t kMostColumns = 4095, kMostRows = 8192, kTableWords = 256;
+constexpr uint32_t kMostColumns = 4095, kMostRowsOut = 8192, kTableWords = 256;
 constexpr uint32_t kColumn = 16;  // elements in a row of a tile of L0C
 constexpr uint32_t kRowBytes = kColumn * 4;
 
@@ -96,10 +96,6 @@ constexpr Way kWays[] = {
     {Requantize::I32To8Each, DType::I32, {DType::I8, DType::U8}, requantize_to_8<int32_t>, true},
 };
 
-[[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
-  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
-}
-
 // One call of the pipe: what it reads, how it converts, and pieces of its result in the order of their addresses.
 class Call {
  public:
@@ -110,7 +106,7 @@ class Call {
       if (w.how == o.how && w.from == from && (w.to[0] == to || w.to[1] == to)) way_ = &w;
     if (way_ == nullptr) misused(api, "the way of quantization doesn't fit the types of source and destination", pc);
     if (o.n > kMostColumns) misused(api, "nSize is at most " + std::to_string(kMostColumns), pc);
-    if (o.rows && o.m > kMostRows) misused(api, "mSize is at most " + std::to_string(kMostRows), pc);
+    if (o.rows && o.m > kMostRowsOut) misused(api, "mSize is at most " + std::to_string(kMostRowsOut), pc);
     if (o.dst_stride == 0) misused(api, "dstStride is 0", pc);
     check_columns(from);
     panels_ = (o.n + kColumn - 1) / kColumn;

@@ -276,8 +276,8 @@ void set_dequant(uint64_t bits) {
 namespace {
 
 // What one DEQSCALE word says in the int16 to 8-bit form: a scale with 10 bits of mantissa, a 9-bit offset, a sign.
-struct Dequant {
-  explicit Dequant(uint64_t word)
+struct DequantWord {
+  explicit DequantWord(uint64_t word)
       : scale(bits_to_float(static_cast<uint32_t>(word) & ~0x1fffu)),
         offset(static_cast<int32_t>(static_cast<uint32_t>(word >> 37 & 0x1ff) << 23) >> 23),
         is_signed(word >> 46 & 1) {}
@@ -324,7 +324,7 @@ void cast_dequant(const Operand& dst, const Operand& src, const DequantForm& for
     for (uint32_t l = 0; l < per_repeat; l++) {
       if (call.contiguous() ? r * per_repeat + l >= call.count() : !call.enabled(l)) continue;
       auto* block = static_cast<uint8_t*>(dst.ptr) + (r * dst.rep_stride + l / 16 * dst.blk_stride) * kBlockBytes;
-      Dequant dequant(form.vector ? table[l % 16] : call.core().dequant);
+      DequantWord dequant(form.vector ? table[l % 16] : call.core().dequant);
       block[(form.half_block ? 16 : 0) + l % 16] = dequant(*VectorCall::at<int16_t>(src, r, l));
     }
   call.issue();

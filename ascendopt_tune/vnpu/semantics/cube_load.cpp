@@ -12,9 +12,6 @@
 namespace vnpu {
 namespace {
 
-uint8_t* at(void* p, uint64_t offset) { return static_cast<uint8_t*>(p) + offset; }
-const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
-
 // One matrix of ND2NZ in L1: dense columns of tiles are one run of equal pieces.
 void note_tiles(std::vector<Access>& accesses, void* dst, const RowsToTiles& s, uint32_t columns) {
   if (s.tile_row_stride == kBlockBytes) {
@@ -22,7 +19,7 @@ void note_tiles(std::vector<Access>& accesses, void* dst, const RowsToTiles& s, 
     return;
   }
   for (uint32_t c = 0; c < columns; c++)
-    accesses.push_back({pieces(at(dst, c * s.column_stride), kBlockBytes, s.rows, s.tile_row_stride), true});
+    accesses.push_back({pieces(byte_at(dst, c * s.column_stride), kBlockBytes, s.rows, s.tile_row_stride), true});
 }
 
 // Values of one matrix; what is behind a row's last element becomes 0 up to the next block, as the device does.
@@ -31,9 +28,9 @@ void make_tiles(Core& c, const AccessSite& site, void* dst, const void* src, con
   const bool tracked = from.unwritten.load(std::memory_order_acquire) != nullptr;
   for (uint32_t r = 0; r < s.rows; r++)
     for (uint64_t done = 0; done < s.row_bytes; done += kBlockBytes) {
-      uint8_t* to = at(dst, done / kBlockBytes * s.column_stride + r * s.tile_row_stride);
+      uint8_t* to = byte_at(dst, done / kBlockBytes * s.column_stride + r * s.tile_row_stride);
       const uint64_t there = std::min<uint64_t>(kBlockBytes, s.row_bytes - done);
-      std::memcpy(to, at(src, r * s.row_stride + done), there);
+      std::memcpy(to, byte_at(src, r * s.row_stride + done), there);
       std::memset(to + there, 0, kBlockBytes - there);
       if (!tracked) continue;
       c.unwritten.write(pieces(to, kBlockBytes, 1, 0));
@@ -80,15 +77,11 @@ Transfer transfer_of_rows(uint64_t canonical, const RowsToTiles& s, const Chip& 
   return t;
 }
 
-[[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
-  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
-}
-
 // Where the tiles of a load lie at its source.
 Range source_tiles(const void* src, uint64_t tile_bytes, uint32_t start, uint32_t repeats, uint32_t stride,
                    bool descending) {
   const uint64_t reach = uint64_t(repeats - 1) * stride * tile_bytes, first = start * tile_bytes;
-  return pieces(at(src, descending ? first - reach : first), tile_bytes, repeats, stride * tile_bytes);
+  return pieces(byte_at(src, descending ? first - reach : first), tile_bytes, repeats, stride * tile_bytes);
 }
 
 const uint8_t* source_tile(const void* src, uint64_t tile_bytes, uint32_t start, uint32_t i, uint32_t stride,
@@ -149,8 +142,8 @@ void copy_rows_to_tiles(void* dst, const void* src, const RowsToTiles& s, const 
   std::vector<Access> accesses;
   uint64_t first = 0;
   for (uint32_t m = 0; m < s.matrices; m++) {
-    void* to = at(dst, m * s.tiled_matrix_stride);
-    const void* from = at(src, m * s.matrix_stride);
+    void* to = byte_at(dst, m * s.tiled_matrix_stride);
+    const void* from = byte_at(src, m * s.matrix_stride);
     const size_t noted = accesses.size();
     note_tiles(accesses, to, s, columns);
     for (size_t i = noted; i < accesses.size(); i++)
@@ -181,7 +174,7 @@ void load_tiles(Memory to, void* dst, const void* src, const TileLoad& l, DType 
   const bool dirty = c.unwritten.any(from);
   if (!dirty) c.unwritten.write(into);
   for (uint32_t i = 0; i < l.repeats; i++) {
-    uint8_t* d = at(dst, i * into.stride);
+    uint8_t* d = byte_at(dst, i * into.stride);
     const uint8_t* s = source_tile(src, kFractalBytes, l.start, i, l.src_stride, l.descending);
     if (l.transpose) {
       move_elements(c, site, d, s, 256, 2, dirty, [](uint64_t e) { return Places{e * 2, (e % 16 * 16 + e / 16) * 2}; });
@@ -201,8 +194,8 @@ void load_tiles_and_places(void* dst, const void* src, const void* places, uint3
   Core& c = core();
   c.needs(CoreKind::Cube, api, pc);
   constexpr uint32_t kPlaces = kFractalBytes / 4;  // bytes of a tile of places
-  const Range from = pieces(at(src, uint64_t(start) * kFractalBytes), uint64_t(repeats) * kFractalBytes, 1, 0);
-  const Range where = pieces(at(places, uint64_t(start) * kPlaces), uint64_t(repeats) * kPlaces, 1, 0);
+  const Range from = pieces(byte_at(src, uint64_t(start) * kFractalBytes), uint64_t(repeats) * kFractalBytes, 1, 0);
+  const Range where = pieces(byte_at(places, uint64_t(start) * kPlaces), uint64_t(repeats) * kPlaces, 1, 0);
   const Range into = pieces(dst, from.bytes, 1, 0);
   c.check_local(into, kFractalBytes, api, pc, "destination", Memory::L0B);
   c.check_local(from, kBlockBytes, api, pc, "source", Memory::L1);
@@ -231,7 +224,7 @@ void load_tiles_from_gm(Memory to, void* dst, const void* src, const TileLoad& l
   const Allocation* in = nullptr;
   const uint64_t canonical = c.check_gm(from, false, api, pc, "source", &in);
   for (uint32_t i = 0; i < l.repeats; i++) {
-    uint8_t* d = at(dst, i * into.stride);
+    uint8_t* d = byte_at(dst, i * into.stride);
     const uint8_t* s = source_tile(src, kFractalBytes, l.start, i, l.src_stride, l.descending);
     std::memcpy(d, s, kFractalBytes);
     c.unwritten.load({Pipe::MTE2, api, pc, true}, d, *in,
@@ -261,7 +254,7 @@ void load_squares(Memory to, void* dst, const void* src, const SquareLoad& l, DT
   const uint64_t next = (1 + uint64_t(l.tile_gap)) * kFractalBytes;
   Access accesses[5] = {{from, false}};
   for (uint32_t t = 0; t < tiles; t++) {
-    accesses[1 + t] = {pieces(at(dst, t * next), kFractalBytes, l.repeats, step), true};
+    accesses[1 + t] = {pieces(byte_at(dst, t * next), kFractalBytes, l.repeats, step), true};
     c.check_local(accesses[1 + t].range, kFractalBytes, api, pc, "destination", to);
   }
   const bool dirty = c.unwritten.any(from);
@@ -272,13 +265,13 @@ void load_squares(Memory to, void* dst, const void* src, const SquareLoad& l, DT
   };
   for (uint32_t i = 0; i < l.repeats; i++) {
     for (uint32_t t = 0; t < tiles && !dirty; t++)
-      c.unwritten.write(pieces(at(dst, i * step + t * next), kFractalBytes, 1, 0));
+      c.unwritten.write(pieces(byte_at(dst, i * step + t * next), kFractalBytes, 1, 0));
     const AccessSite site{Pipe::MTE1, api, pc, false};
     const uint8_t* const one = source_tile(src, square, l.start, i, l.src_stride, l.descending);
     if (halves)
-      turn_halves(c, site, at(dst, i * step), one, next, dirty, place);
+      turn_halves(c, site, byte_at(dst, i * step), one, next, dirty, place);
     else
-      move_elements(c, site, at(dst, i * step), one, side * side, size, dirty, [&, n = side](uint64_t e) {
+      move_elements(c, site, byte_at(dst, i * step), one, side * side, size, dirty, [&, n = side](uint64_t e) {
         return Places{place(e / n, e % n, next), place(e % n, e / n, kFractalBytes)};
       });
   }
@@ -299,7 +292,7 @@ void fill_blocks(Memory to, void* dst, uint32_t repeats, uint32_t blocks, uint32
   c.check_local(into, block, api, pc, "destination", to);
   for (uint32_t i = 0; i < repeats; i++)
     for (uint64_t b = 0; b < into.bytes; b += element_bytes)
-      std::memcpy(at(dst, i * into.stride + b), &value, element_bytes);
+      std::memcpy(byte_at(dst, i * into.stride + b), &value, element_bytes);
   c.unwritten.write(into);
   const float bytes = static_cast<float>(repeats) * static_cast<float>(into.bytes);
   const Work work{c.chip.instruction("Fill", DType::None), 1,
@@ -327,8 +320,8 @@ void copy_to_table(Memory to, void* dst, const void* src, const TableCopy& s, DT
   const AccessSite site{pipe, api, pc, false};
   if (!dirty) c.unwritten.write(into);
   for (uint32_t i = 0; i < s.pieces; i++) {
-    uint8_t* d = at(dst, i * s.dst_stride);
-    const uint8_t* f = at(src, i * s.src_stride);
+    uint8_t* d = byte_at(dst, i * s.dst_stride);
+    const uint8_t* f = byte_at(src, i * s.src_stride);
     if (widens)
       widen(reinterpret_cast<const f16*>(f), reinterpret_cast<float*>(d), read / 2);
     else

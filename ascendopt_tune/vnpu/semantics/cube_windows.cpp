@@ -17,18 +17,14 @@ constexpr uint32_t kHalf = 8;  // columns of a tile of 4-byte elements
 
 uint32_t up(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
-[[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
-  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
-}
-
 [[noreturn]] void not_covered(const char* api, const std::string& what, const void* pc) {
   throw KernelError(KernelError::kUnsupported, std::string(api) + ": " + what + " on the virtual NPU", api, pc);
 }
 
 // The matrix of windows, and where its blocks lie in L1.
-class Windows {
+class ImageWindows {
  public:
-  Windows(const WindowLoad& l, const WindowRegisters& r, uint32_t size, const char* api, const void* pc)
+  ImageWindows(const WindowLoad& l, const WindowRegisters& r, uint32_t size, const char* api, const void* pc)
       : l_(l), image_(r.image), c0_(kBlockBytes / size) {
     check(r, api, pc);
     const auto places = [](uint32_t all, uint32_t window, uint32_t dilation, uint32_t step) {
@@ -208,7 +204,7 @@ void check_types(Memory to, bool transpose, DType dtype, const char* api, const 
 // One load: its blocks, one after another, into L0; bytes that nobody wrote go along.
 class Mover {
  public:
-  Mover(Core& c, const Windows& w, const Layout& layout, uint8_t* to, const void* image, uint32_t size)
+  Mover(Core& c, const ImageWindows& w, const Layout& layout, uint8_t* to, const void* image, uint32_t size)
       : c_(c), layout_(layout), to_(to), size_(size), wide_(w.wide()) {
     const WindowRegisters& r = c.windows;
     for (uint32_t b = 0; b < kBlockBytes; b += size) std::memcpy(padding_ + b, &r.padding, size);
@@ -217,44 +213,44 @@ class Mover {
     for (uint32_t row = 0; row < w.tall() * kFractalRows; row++)
       for (uint32_t column = 0; column < wide_; column++) {
         blocks_.push_back(w.block(row, column));
-        Windows::Block& b = blocks_.back();
+        ImageWindows::Block& b = blocks_.back();
         b.offset = r.boundary == 0 ? begin + b.offset : (begin + b.offset) % r.boundary;  // goes on at L1's begin
-        complete_ = complete_ && b.kind != Windows::Block::Unknown && b.elements * size == kBlockBytes;
+        complete_ = complete_ && b.kind != ImageWindows::Block::Unknown && b.elements * size == kBlockBytes;
       }
   }
   std::vector<Access> sources() const {
     std::vector<uint64_t> offsets;
-    for (const Windows::Block& b : blocks_)
-      if (b.kind == Windows::Block::Image) offsets.push_back(b.offset);
+    for (const ImageWindows::Block& b : blocks_)
+      if (b.kind == ImageWindows::Block::Image) offsets.push_back(b.offset);
     std::vector<Access> out;
     note_blocks(out, l1_, offsets);
     return out;
   }
   bool complete() const { return complete_ && !layout_.has_gaps(); }
   void move() const {
-    for_elements([&](const Windows::Block& b, uint32_t e, uint8_t* to, uint32_t n) {
-      if (b.kind != Windows::Block::Unknown) std::memcpy(to, source(b) + e * size_, n * size_);
+    for_elements([&](const ImageWindows::Block& b, uint32_t e, uint8_t* to, uint32_t n) {
+      if (b.kind != ImageWindows::Block::Unknown) std::memcpy(to, source(b) + e * size_, n * size_);
     });
   }
   void follow(const AccessSite& site) const {
-    for_elements([&](const Windows::Block& b, uint32_t e, uint8_t* to, uint32_t n) {
+    for_elements([&](const ImageWindows::Block& b, uint32_t e, uint8_t* to, uint32_t n) {
       const Range into = pieces(to, uint64_t(n) * size_, 1, 0);
-      if (b.kind == Windows::Block::Unknown || e >= b.elements) return c_.unwritten.forget(into);
+      if (b.kind == ImageWindows::Block::Unknown || e >= b.elements) return c_.unwritten.forget(into);
       c_.unwritten.write(into);
-      if (b.kind == Windows::Block::Image) c_.unwritten.move(site, to, source(b) + e * size_, uint64_t(n) * size_);
+      if (b.kind == ImageWindows::Block::Image) c_.unwritten.move(site, to, source(b) + e * size_, uint64_t(n) * size_);
     });
   }
 
  private:
-  const uint8_t* source(const Windows::Block& b) const {
-    return b.kind == Windows::Block::Image ? l1_ + b.offset : padding_;
+  const uint8_t* source(const ImageWindows::Block& b) const {
+    return b.kind == ImageWindows::Block::Image ? l1_ + b.offset : padding_;
   }
   // f(block, element, where to, elements that stay together).
   template <typename F>
   void for_elements(F f) const {
     const uint32_t all = kBlockBytes / size_;
     for (size_t i = 0; i < blocks_.size(); i++) {
-      const Windows::Block& b = blocks_[i];
+      const ImageWindows::Block& b = blocks_[i];
       const bool whole = !layout_.turned() && (b.elements == all || b.elements == 0);
       const uint32_t once = whole ? all : 1;
       const auto row = static_cast<uint32_t>(i / wide_), column = static_cast<uint32_t>(i % wide_);
@@ -267,7 +263,7 @@ class Mover {
   uint8_t *to_, *l1_ = nullptr;
   uint32_t size_, wide_;
   bool complete_ = true;
-  std::vector<Windows::Block> blocks_;
+  std::vector<ImageWindows::Block> blocks_;
   uint8_t padding_[kBlockBytes];
 };
 
@@ -294,7 +290,7 @@ void load_windows(Memory to, void* dst, const void* src, const WindowLoad& asked
   const uint32_t size = dtype_size(dtype);
   if (r.repeat_times > 1 && r.repeat_columns && !l.transpose && to == Memory::L0A)
     not_covered(api, "repeats along k that are not transposed", pc);
-  const Windows windows(l, r, size, api, pc);
+  const ImageWindows windows(l, r, size, api, pc);
   const Layout layout(to, l.transpose, size, windows.tall(), windows.wide());
   const Range into = pieces(dst, uint64_t(layout.tiles()) * kFractalBytes, 1, 0);
   c.check_local(into, kFractalBytes, api, pc, "destination", to);

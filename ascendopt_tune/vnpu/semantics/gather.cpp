@@ -9,14 +9,12 @@
 namespace vnpu {
 namespace {
 
-const uint8_t* at(const void* p, uint64_t offset) { return static_cast<const uint8_t*>(p) + offset; }
-
 // Declares the source bytes between the lowest and the highest gathered address.
 void read_span(LocalCall& call, const void* src, uint64_t low, uint64_t high, uint32_t size, const char* what) {
   call.require(high + size <= call.core.local_bytes(), std::string(what) + " " + std::to_string(high) +
                                                            " leads out of the Unified Buffer of " +
                                                            std::to_string(call.core.local_bytes()) + " bytes");
-  call.read(at(src, low), high + size - low, "source", 1);
+  call.read(byte_at(src, low), high + size - low, "source", 1);
 }
 
 template <typename T>
@@ -53,7 +51,7 @@ void gather_as(LocalCall& call, const Operand& d, const void* src, const uint32_
     uint8_t* out = static_cast<uint8_t*>(d.ptr) + r * dst_stride;
     for (uint32_t l = 0; l < n; l++)
       if (lanes.enabled(r, l))
-        std::memcpy(&repeat[l], at(src, base + uint64_t(offsets[r * per_repeat + l])), sizeof(T));
+        std::memcpy(&repeat[l], byte_at(src, base + uint64_t(offsets[r * per_repeat + l])), sizeof(T));
     for (uint32_t l = 0; l < n; l++)
       if (lanes.enabled(r, l)) std::memcpy(out + l * sizeof(T), &repeat[l], sizeof(T));
   }
@@ -74,8 +72,8 @@ void read_masked(LocalCall& call, const GatherMaskCall& c, uint32_t per, uint32_
   } else {
     constexpr uint32_t kApart = 15;  // repeats declared block by block; the others are taken as one span each
     for (uint32_t r = 0; r < std::min<uint32_t>(c.repeat, kApart); r++)
-      call.read(at(c.src, r * rep), kBlockBytes, "source", kBlockBytes, blocks, blk);
-    if (c.repeat > kApart) call.read(at(c.src, kApart * rep), span, "source", kBlockBytes, c.repeat - kApart, rep);
+      call.read(byte_at(c.src, r * rep), kBlockBytes, "source", kBlockBytes, blocks, blk);
+    if (c.repeat > kApart) call.read(byte_at(c.src, kApart * rep), span, "source", kBlockBytes, c.repeat - kApart, rep);
   }
   if (c.pattern)
     call.read(c.pattern, (per + 7) / 8, "pattern", kBlockBytes, c.repeat, uint64_t(c.pattern_rep_stride) * kBlockBytes);
@@ -85,7 +83,7 @@ void read_masked(LocalCall& call, const GatherMaskCall& c, uint32_t per, uint32_
 template <typename F>
 void for_kept(const GatherMaskCall& c, uint32_t r, uint32_t per, F f) {
   if (c.pattern) {
-    const uint8_t* bits = at(c.pattern, uint64_t(r) * c.pattern_rep_stride * kBlockBytes);
+    const uint8_t* bits = byte_at(c.pattern, uint64_t(r) * c.pattern_rep_stride * kBlockBytes);
     for (uint32_t i = 0; i < per; i++)
       if (bits[i / 8] >> (i % 8) & 1) f(i);
   } else {
@@ -108,7 +106,7 @@ uint64_t mask_as(LocalCall& call, const GatherMaskCall& c) {
     if (n) call.core.check_local(room, sizeof(T), call.api, call.pc, "destination");
     // The destination may be the source: what is written lies at or before what was read.
     for_kept(c, r, per, [&](uint32_t i) {
-      std::memcpy(out + kept++, at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
+      std::memcpy(out + kept++, byte_at(c.src, r * rep + i / per_block * blk + i % per_block * sizeof(T)), sizeof(T));
     });
   }
   call.write(c.dst, kept * sizeof(T), "destination");
@@ -166,7 +164,7 @@ void gather_blocks(const Operand& d, const void* src, const uint32_t* offsets, u
       call.write(static_cast<uint8_t*>(d.ptr) + b * blk, kBlockBytes, "destination", kBlockBytes, repeat, rep);
   for (uint32_t i = 0; i < blocks; i++)
     std::memcpy(static_cast<uint8_t*>(d.ptr) + i / kBlocksPerRepeat * rep + i % kBlocksPerRepeat * blk,
-                at(src, offsets[i]), kBlockBytes);
+                byte_at(src, offsets[i]), kBlockBytes);
   call.core.mask[0] = call.core.mask[1] = ~0ull;  // it sets a full mask
   call.issue("Gatherb", DType::None, repeat);
 }

@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint32_t kMost = 4095;         // of m, n and k
 constexpr uint32_t kTileSums = 256 * 4;  // bytes of a tile of L0C
-constexpr uint32_t kHeldByItself = 10;   // tiles of a result from which on products need no barrier in between
 constexpr uint32_t kSide = kFractalRows;
 #ifdef __AVX512F__
 constexpr uint32_t kRowsAtOnce = 8;  // as many independent sums as keep the processor's units busy
@@ -255,10 +254,6 @@ class Follower {
   const Product& p_;
   const Extent& e_;
 };
-
-[[noreturn]] void misused(const char* api, const std::string& what, const void* pc) {
-  throw KernelError(KernelError::kMisuse, std::string(api) + ": " + what, api, pc);
-}
 
 // The pipe that brings results out has to have taken what lies here.
 void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, const void* pc) {

@@ -12,8 +12,7 @@
 namespace vnpu {
 namespace {
 
-constexpr uint32_t kHeldByItself = 10;  // tiles of a result from which on products need no barrier in between
-constexpr int32_t kMostWords = 256;     // of quantization, in one copy out
+constexpr int32_t kMostWords = 256;  // of quantization, in one copy out
 
 void allocate(Flag& flag, Pipe src, Pipe dst) { flag.id = event_allocate(src, dst); }
 

@@ -32,7 +32,7 @@ Record record_at(const void* list, uint64_t i, DType dtype) {
   return record_of(bytes, dtype);
 }
 
-void check_dtype(const LocalCall& call, DType t) {
+void check_score_dtype(const LocalCall& call, DType t) {
   if (t != DType::F32 && t != DType::F16) unsupported_dtype(call.api, t, call.pc);
 }
 
@@ -56,8 +56,6 @@ void sort32(LocalCall& call, void* dst, const void* scores, const uint32_t* indi
   }
   call.issue("Sort32", DType::None, n);
 }
-
-const uint8_t* byte_at(const void* p, uint64_t bytes) { return static_cast<const uint8_t*>(p) + bytes; }
 
 uint32_t lists_of(const LocalCall& call, const MergeLists& m) {
   call.require(m.valid == 3 || m.valid == 7 || m.valid == 15,
@@ -141,13 +139,13 @@ uint8_t* at(void* p, uint64_t records) { return static_cast<uint8_t*>(p) + recor
 
 void sort32(void* dst, const void* scores, const uint32_t* indices, DType dtype, uint32_t repeat) {
   LocalCall call("Sort32", VNPU_PC);
-  check_dtype(call, dtype);
+  check_score_dtype(call, dtype);
   if (repeat) sort32(call, dst, scores, indices, dtype, repeat);
 }
 
 void merge_sort(void* dst, const MergeLists& lists, DType dtype) {
   LocalCall call("MrgSort", VNPU_PC);
-  check_dtype(call, dtype);
+  check_score_dtype(call, dtype);
   if (lists.repeat) merge(call, dst, lists, dtype);
 }
 
@@ -164,7 +162,7 @@ uint16_t merged_just_now(uint32_t index) {
 // Groups of 32, then four lists to one until a single list is left; between the rounds the result is copied to `work`.
 void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work, DType dtype, uint32_t repeat) {
   LocalCall call("Sort", VNPU_PC);
-  check_dtype(call, dtype);
+  check_score_dtype(call, dtype);
   if (repeat == 0) return;
   sort32(call, dst, scores, indices, dtype, repeat);
   uint32_t total = repeat * kGroup;

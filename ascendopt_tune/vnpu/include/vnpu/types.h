@@ -47,6 +47,7 @@ constexpr uint32_t kBlockBytes = 32;    // one data block: the unit of UB addres
 constexpr uint32_t kRepeatBytes = 256;  // what the vector unit handles in one repeat
 constexpr uint32_t kBlocksPerRepeat = kRepeatBytes / kBlockBytes;
 constexpr uint32_t kFractalRows = 16;    // of the matrix unit's tiles; a row of an input's is one data block
+constexpr uint32_t kHeldByItself = 10;   // tiles of a result from which on products need no barrier in between
 constexpr uint32_t kFractalBytes = 512;  // an input's tile
 
 // One operand of a vector instruction. Strides are in 32-byte blocks, as in AscendC's repeat parameters.
