@@ -36,13 +36,14 @@ WARNINGS = "warnings.txt"
 # Nobody looks at floating point exceptions; with them in mind g++ does not vectorize selections between numbers.
 _LIBRARY_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
                   "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra")  # fmt: skip
-# What runs once a kernel or a program, and is a quarter of what there is to compile.
+# What runs once a kernel or a program, and is a fifth of what there is to compile.
 _ONCE, _ONCE_FLAGS = ("runtime", "host"), ("-O1",)
 # The libraries as they are tested for errors of their own; see ASCENDOPT_SANITIZE in docs/settings.md.
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 _SANITIZED_FLAGS = ("-O0", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # Kernels spend their time in the library, so they are compiled for speed of compilation: -Og takes a third less than
-# -O1, and what kernels do in between a tenth more. -g1 gives reports their lines.
+# -O1 (rms_norm's kernel), and a launch of scalar reads alone a tenth more. Which of two loads through a pointer of its
+# own a kernel makes, and is charged for, the optimization decides with either. -g1 gives reports their lines.
 # The same list as in vnpu/runtime/rtc_compile.cpp: a precompiled header serves only compilations with its own flags.
 KERNEL_FLAGS = ("-std=c++17", "-Og", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-ffunction-sections",
                 "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-attributes", "-fno-omit-frame-pointer",

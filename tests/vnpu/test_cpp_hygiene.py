@@ -31,6 +31,18 @@ def test_sources_compile_without_warnings() -> None:
     assert built == set(SOURCES)
 
 
+def test_the_prelude_leaves_no_code_in_a_tiling_program(tmp_path: Path) -> None:
+    """What every tiling program begins with is not compiled again: an empty one has no function of it."""
+    include = virtual().include
+    (tmp_path / "empty.cpp").touch()
+    command = [host_compiler(), "-std=c++17", "-O0", "-fPIC", "-w", f"-I{include}", "-include"]
+    command += [str(include / "vnpu_host_prelude.h"), "-c", str(tmp_path / "empty.cpp"), "-o", str(tmp_path / "o")]
+    subprocess.run(command, check=True)
+    symbols = subprocess.run(["nm", "-C", str(tmp_path / "o")], capture_output=True, text=True, check=True).stdout
+    assert "vnpu_knobs" in symbols
+    assert [line for line in symbols.splitlines() if re.match(r"[0-9a-f]+ [WV] ", line)] == []
+
+
 @pytest.mark.parametrize("library", libraries())
 def test_sources_compile_alone(library: str) -> None:
     """Each includes what it uses, which a build that begins each with a precompiled header doesn't tell."""
