@@ -11,7 +11,7 @@ assumed, and only put proposals in order; the evaluation decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as every
 
@@ -142,19 +142,24 @@ def _packed(b: BaseBlock) -> int:
     return ((b.m * 1024 + b.n) * 1024 + b.k) * 32 + b.step
 
 
-def overfull(template: Template, context: Context, mutation: Mutation) -> bool:
-    """Would one number's change alone ask more of L1, L0A, L0B or L0C than there is?"""
+def overfull(template: Template, context: Context) -> Callable[[Mutation], bool]:
+    """Would one number's change alone ask more of L1, L0A, L0B or L0C than there is? Asked of mutations."""
     roles = _roles(template)
     by_site = {site.id: role for role, site in roles.items()}
-    moved = {by_site[m.site]: int(m.value) for m in mutation.moves if m.site in by_site}
-    if not moved:
-        return False
-    v = {role: site.value or 1 for role, site in roles.items()} | moved
+    written = {role: site.value or 1 for role, site in roles.items()}
     p = context.product
-    block = BaseBlock(
-        min(v["m"], _aligned(p.m)), min(v["n"], _aligned(p.n)), min(v["k"], _aligned(p.k)), v.get("step", 1)
-    )
-    return not block.fits(context, v.get("l1", 2), v.get("l0", 2))
+
+    def asks_too_much(mutation: Mutation) -> bool:
+        moved = {by_site[m.site]: int(m.value) for m in mutation.moves if m.site in by_site}
+        if not moved:
+            return False
+        v = written | moved
+        block = BaseBlock(
+            min(v["m"], _aligned(p.m)), min(v["n"], _aligned(p.n)), min(v["k"], _aligned(p.k)), v.get("step", 1)
+        )
+        return not block.fits(context, v.get("l1", 2), v.get("l0", 2))
+
+    return asks_too_much
 
 
 # ---- tiling classes ----

@@ -8,7 +8,7 @@ which small shapes feel.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...nouns.trial import Move
@@ -103,14 +103,17 @@ def _other_cores(template: Template, context: Context) -> Iterator[Mutation]:
             yield Mutation((*m.edits, *edits), f"{m.change}, in tiling lists, too", m.moves, m.weight)
 
 
-def beyond_lists(template: Template, context: Context, mutation: Mutation) -> bool:
-    """Does the mutation ask for another number of cores and leave lists of the tiling data that are as long as there
-    are cores as they are?"""
-    entries = _entries(template) if any(m.family == "core_count" for m in mutation.moves) else None
-    if entries is None:
-        return False
-    changed = {(e.path, e.start) for e in mutation.edits}
-    return not {(p.path, p.start) for p in _places(template, shortest=1) if p.length == entries} <= changed
+def beyond_lists(template: Template) -> Callable[[Mutation], bool]:
+    """Does it ask for another number of cores and leave lists of the tiling data that are as long as there are cores
+    as they are? Asked of mutations."""
+    entries = _entries(template)
+    lists = {(p.path, p.start) for p in _places(template, shortest=1) if p.length == entries}
+
+    def leaves_lists(mutation: Mutation) -> bool:
+        more = entries is not None and any(m.family == "core_count" for m in mutation.moves)
+        return more and not lists <= {(e.path, e.start) for e in mutation.edits}
+
+    return leaves_lists
 
 
 def _entries(template: Template) -> int | None:

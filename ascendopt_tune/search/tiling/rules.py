@@ -61,8 +61,8 @@ def mutations(template: Template, context: Context) -> tuple[Mutation, ...]:
     """Every mutation the rules know for the program, in a fixed order; none that asks too much of L1 or L0, or for
     another number of cores than the tiling data's lists have entries for."""
     found = (m for rule in RULES for m in rule(template, context))
-    refused = (cube_rules.overfull, list_rules.beyond_lists)
-    return tuple(m for m in found if not any(r(template, context, m) for r in refused))
+    refused = (cube_rules.overfull(template, context), list_rules.beyond_lists(template))
+    return tuple(m for m in found if not any(r(m) for r in refused))
 
 
 class TilingRules:
