@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import stopping
 
-RUN = ["tune", "silu", "--input", "x=float32[64,1000]", "--budget", "12", "--seed", "3"]
+RUN = ["tune", "silu", "--input", "x=float32[64,1000]", "--budget", "9", "--seed", "3"]
 
 Document = Callable[..., dict[str, Any]]
 
@@ -50,7 +50,7 @@ def test_a_killed_run_and_a_limited_run_become_the_uninterrupted_one(
     cache("whole")
     whole = document(*RUN)
     assert whole["stop"] == "budget"
-    assert whole["evaluations"] == 12
+    assert whole["evaluations"] == 9
 
     folder = cache("killed")
     kill_after(4)
@@ -107,14 +107,14 @@ def test_one_pair_for_several_cases(
         '[[case]]\ninputs = { x = "float32[64,1000]" }\nweight = 3\n\n[[case]]\ninputs = { x = "float32[8,1000]" }\n'
     )
     cache("together")
-    run = ["tune", "silu", "--cases", str(file), "--budget", "8", "--seed", "3"]
+    run = ["tune", "silu", "--cases", str(file), "--budget", "6", "--seed", "3"]
     found = document(*run)
     assert [c["weight"] for c in found["cases"]] == [3, 1]
     assert [c["case"]["inputs"] for c in found["cases"]] == [["float32[64,1000]"], ["float32[8,1000]"]]
     assert found["mean_relative_time"] < 0.9
     assert all(c["speedup"] >= 1.0 for c in found["cases"])
     assert found["cases"][0]["common_pair"]
-    assert sum(found["cases"][0]["outcomes"].values()) == 8
+    assert sum(found["cases"][0]["outcomes"].values()) == 6
     again = cli(*run).stdout
     assert "answered from the cache" in again
     assert "one pair for 2 cases" in again
