@@ -340,9 +340,10 @@ std::vector<std::string> HazardTracker::relies_on() const {
       if ((implicit_[q] >> p & 1) && !is_documented(before, after)) out.push_back(edge(before, after) + " order");
     }
   for (size_t i = 0; i < flags_.size(); i++) {
+    if (!flags_[i].twice) continue;
     const size_t pair = i / static_cast<size_t>(event_ids_);
     std::string text = edge(static_cast<Pipe>(pair / kPipes), static_cast<Pipe>(pair % kPipes)) + " set twice";
-    if (flags_[i].twice && (out.empty() || out.back() != text)) out.push_back(text);
+    if (out.empty() || out.back() != text) out.push_back(std::move(text));
   }
   return out;
 }

@@ -17,9 +17,15 @@ class Shadow {
  public:
   // Nobody has touched any of the `blocks`.
   void reset(uint32_t blocks) {
-    if (blocks != newest_.size()) bytes_.reset();
-    newest_.assign(blocks, 0);
-    split_.assign(blocks, 0);
+    if (blocks == newest_.size()) {  // most kernels touch a part of their local memory
+      fill(touched_begin_, touched_end_, 0);
+    } else {
+      bytes_.reset();
+      newest_.assign(blocks, 0);
+      split_.assign(blocks, 0);
+    }
+    touched_begin_ = blocks;
+    touched_end_ = 0;
   }
   bool empty() const { return newest_.empty(); }
 
@@ -29,8 +35,8 @@ class Shadow {
     if (begin % kBlockBytes) mark_part(begin, std::min(end, first * kBlockBytes), epoch);
     if (end % kBlockBytes && end / kBlockBytes >= first) mark_part(std::max(begin, last * kBlockBytes), end, epoch);
     if (first >= last) return;
-    std::fill(newest_.begin() + static_cast<int64_t>(first), newest_.begin() + static_cast<int64_t>(last), epoch);
-    std::fill(split_.begin() + static_cast<int64_t>(first), split_.begin() + static_cast<int64_t>(last), uint8_t{0});
+    touch(first, last);
+    fill(first, last, epoch);
   }
   // An upper bound of what newest() tells, quickly.
   uint32_t bound(uint64_t begin, uint64_t end) const {
@@ -63,8 +69,19 @@ class Shadow {
     void operator()(uint32_t* p) const { std::free(p); }
   };
 
+  void touch(uint64_t first, uint64_t last) {
+    touched_begin_ = std::min(touched_begin_, first);
+    touched_end_ = std::max(touched_end_, last);
+  }
+  // Blocks [first, last) whole, last touched by `epoch`.
+  void fill(uint64_t first, uint64_t last, uint32_t epoch) {
+    if (first >= last) return;
+    std::fill(newest_.begin() + static_cast<int64_t>(first), newest_.begin() + static_cast<int64_t>(last), epoch);
+    std::fill(split_.begin() + static_cast<int64_t>(first), split_.begin() + static_cast<int64_t>(last), uint8_t{0});
+  }
   void mark_part(uint64_t begin, uint64_t end, uint32_t epoch) {
     uint64_t block = begin / kBlockBytes;
+    touch(block, block + 1);
     // calloc: most kernels split few blocks, and memory nobody touches costs nothing.
     if (!bytes_) bytes_.reset(static_cast<uint32_t*>(std::calloc(newest_.size() * kBlockBytes, sizeof(uint32_t))));
     uint32_t* bytes = bytes_.get();
@@ -75,6 +92,7 @@ class Shadow {
     newest_[block] = epoch;
   }
 
+  uint64_t touched_begin_ = 0, touched_end_ = 0;  // blocks in front of these and behind them nobody has touched
   std::vector<uint32_t> newest_;
   std::vector<uint8_t> split_;  // the block's bytes differ: see bytes_
   std::unique_ptr<uint32_t[], Free> bytes_;

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 namespace vnpu {
@@ -12,14 +13,15 @@ class GmUnwritten {
   explicit GmUnwritten(uint64_t bytes) : words_(new std::atomic<uint64_t>[bytes / 64 + 1]()) {}
 
   void set(uint64_t begin, uint64_t end, bool unwritten) {
-    for_words(begin, end, [&](uint64_t w, uint64_t mask) {
-      if (mask == ~0ull)
-        words_[w].store(unwritten ? mask : 0, std::memory_order_relaxed);
-      else if (unwritten)
-        words_[w].fetch_or(mask, std::memory_order_relaxed);
-      else
-        words_[w].fetch_and(~mask, std::memory_order_relaxed);
-    });
+    const uint64_t first = (begin + 63) / 64, last = end / 64;  // whole words [first, last)
+    if (first < last) {
+      // At once: a workspace of the system has a quarter of a million of them, told before each launch.
+      std::memset(static_cast<void*>(&words_[first]), unwritten ? 0xFF : 0, (last - first) * sizeof(words_[0]));
+      set_parts(begin, first * 64, unwritten);
+      set_parts(last * 64, end, unwritten);
+    } else {
+      set_parts(begin, end, unwritten);
+    }
   }
   bool any(uint64_t begin, uint64_t end) const {
     uint64_t found = 0;
@@ -29,6 +31,14 @@ class GmUnwritten {
   }
 
  private:
+  void set_parts(uint64_t begin, uint64_t end, bool unwritten) {
+    for_words(begin, end, [&](uint64_t w, uint64_t mask) {
+      if (unwritten)
+        words_[w].fetch_or(mask, std::memory_order_relaxed);
+      else
+        words_[w].fetch_and(~mask, std::memory_order_relaxed);
+    });
+  }
   // f(word, its bits) for the bytes [begin, end).
   template <typename F>
   static void for_words(uint64_t begin, uint64_t end, F f) {
