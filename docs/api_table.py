@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ascendopt_tune.build.toolkit import VNPU, host_compiler
+from ascendopt_tune.build.libraries import VNPU
+from ascendopt_tune.build.toolkit import host_compiler
 
 DOCS = Path(__file__).resolve().parent
 OUT = DOCS / "api.md"

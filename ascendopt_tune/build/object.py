@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import elf
+from .libraries import GUARD_FUNCTIONS, kernel_functions
 from .machine_code import outside_the_listing, refused_instructions
-from .toolkit import GUARD_FUNCTIONS, kernel_functions
 
 _LIBM = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf",

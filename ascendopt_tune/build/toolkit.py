@@ -10,13 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,22 +23,9 @@ from .. import paths
 from ..errors import ToolchainError
 from ..files import locked
 from ..settings import settings
-from . import headers, matmul_headers, shipped
+from . import headers, libraries, matmul_headers, shipped
+from .libraries import VNPU
 
-VNPU = Path(__file__).resolve().parent.parent / "vnpu"
-_STANDARD = VNPU / "core" / "standard.h"
-#: What the compiler said of the libraries' sources, a file of the toolkit: nothing, with a compiler that tests have.
-WARNINGS = "warnings.txt"
-
-# Values must not depend on the host's instruction set beyond speed: no contraction of a*b+c, wrapping integers.
-# Nobody looks at floating point exceptions; with them in mind g++ does not vectorize selections between numbers.
-_LIBRARY_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                  "-fno-trapping-math", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra")  # fmt: skip
-# What runs once a kernel or a program, and is a fifth of what there is to compile.
-_ONCE, _ONCE_FLAGS = ("runtime", "host"), ("-O1",)
-# The libraries as they are tested for errors of their own; see ASCENDOPT_SANITIZE in docs/settings.md.
-_SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-_SANITIZED_FLAGS = ("-O0", "-g1", "-fno-omit-frame-pointer", *_SANITIZERS)
 # Kernels spend their time in the library, so they are compiled for speed of compilation: -Og takes a third less than
 # -O1 (rms_norm's kernel), and a launch of scalar reads alone a tenth more. Which of two loads through a pointer of its
 # own a kernel makes, and is charged for, the optimization decides with either. -g1 gives reports their lines.
@@ -51,41 +36,6 @@ KERNEL_FLAGS = ("-std=c++17", "-Og", "-g1", "-fPIC", "-fvisibility=hidden", "-fn
 # g++ alone has all of them: every load and store of a kernel's own code as a call, see vnpu/core/guard.h.
 GUARD_FLAGS = ("-fsanitize=kernel-address", "--param=asan-instrumentation-with-call-threshold=0",
                "--param=asan-stack=0", "--param=asan-globals=0")  # fmt: skip
-#: What libvnpu.so answers the compiler's checks with; kernel binaries refer to it.
-GUARD_FUNCTIONS = (
-    *(f"__asan_{kind}{size}_noabort" for kind in ("load", "store") for size in (1, 2, 4, 8, 16, "N")),
-    *(
-        f"__wrap_{name}"
-        for name in (
-            "memcpy",
-            "memmove",
-            "memset",
-            "modf",
-            "modff",
-            "frexp",
-            "frexpf",
-            "sincos",
-            "sincosf",
-            "_Unwind_Resume",
-        )
-    ),
-    "__asan_handle_no_return",
-)
-# The library every kernel binary and host program needs, and those torch_npu looks up by name.
-_STUBS = (
-    "libacl_op_compiler.so",
-    "libhccl.so",
-    "libge_runner.so",
-    "libgraph.so",
-    "libacl_tdt_channel.so",
-    "libmspti.so",
-)
-
-_DECLARATION = re.compile(
-    r"^(?!constexpr|inline|template|using|static|namespace|struct|class|enum)"
-    r"(?:\[\[\w+\]\] )?[A-Za-z][\w:<>]*(?:[\s*&]+[A-Za-z][\w:<>]*)*[\s*&]+(\w+)\(",
-    re.MULTILINE,
-)
 
 Progress = Callable[[str], None]
 
@@ -177,7 +127,7 @@ def _source_hash() -> str:
         p for p in VNPU.rglob("*") if p.is_file() and p.suffix in (".h", ".hpp", ".cpp", ".map", ".toml")
     ):
         h.update(str(file.relative_to(VNPU)).encode() + b"\0" + file.read_bytes() + b"\0")
-    for recipe in (Path(__file__), Path(headers.__file__)):
+    for recipe in (Path(__file__), Path(headers.__file__), Path(libraries.__file__)):
         h.update(recipe.read_bytes())
     return h.hexdigest()[:16]
 
@@ -191,7 +141,7 @@ def _machine_hash(compiler: str) -> str:
 
 @cache
 def virtual(progress: Progress | None = None) -> Toolkit:
-    """The virtual NPU's toolkit; compiles it on first use (once per machine, some tens of seconds).
+    """The virtual NPU's toolkit; compiles it on first use (once per machine; a minute or two).
 
     Args:
         progress: told in a line what is being built; default: one line on stderr when a build is needed.
@@ -274,106 +224,13 @@ def build_for_others(out: Path, progress: Progress) -> shipped.Built:
     return about
 
 
-def _run(command: list[str], what: str) -> str:
-    """What the command wrote to stderr."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ToolchainError(
-            f"building the virtual toolkit failed at {what} (exit code {done.returncode}):\n"
-            f"{done.stderr.strip()[:4000]}\n",
-            "A C++17 compiler with _Float16 is needed (g++ >= 12 or clang++ >= 15); see `ascendopt-tune doctor`.",
-        )
-    return done.stderr
-
-
-def libraries() -> dict[str, list[Path]]:
-    """The toolkit's own libraries, by name: their sources."""
-    return {
-        "libvnpu.so": [*(VNPU / "core").glob("*.cpp"), *(VNPU / "semantics").glob("*.cpp")],
-        "libascendcl.so": [p for p in (VNPU / "runtime").glob("*.cpp") if not p.name.startswith("rtc")],
-        "libacl_rtc.so": list((VNPU / "runtime").glob("rtc*.cpp")),
-        "libvnpu_host.so": [*(VNPU / "host" / "src").glob("*.cpp"), VNPU / "core" / "chip_file.cpp"],
-    }
-
-
 def _build(compiler: str, work: Path, march: str) -> None:
-    include, lib64, objects = work / "include", work / "lib64", work / "objects"
-    lib64.mkdir()
-    objects.mkdir()
+    include = work / "include"
     for folder in (VNPU / "include", VNPU / "host" / "include"):
         shutil.copytree(folder, include, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.gch"))
     headers.write_forwarding_headers(VNPU / "forwarding.toml", include)
     shutil.copytree(VNPU / "chips", work / "chips")
-    command = [compiler, *_LIBRARY_FLAGS, f"-march={march}", *(_SANITIZED_FLAGS if settings().sanitize else ())]
-    command += [f"-I{folder}" for folder in (VNPU / "include", VNPU / "host" / "include", VNPU)]
-    ccache = shutil.which("ccache")  # for those who develop the virtual NPU and rebuild it often
-    if ccache:
-        command.insert(0, ccache)
-    else:  # ccache keeps nothing of a source that begins with a precompiled header
-        standard = Path(shutil.copy(_STANDARD, objects))
-        _run([*command, "-x", "c++-header", str(standard), "-o", f"{standard}.gch"], "precompiling standard.h")
-        command += ["-include", str(standard)]
-
-    def compile_one(source: Path) -> str:
-        name = source.relative_to(VNPU)
-        more = _ONCE_FLAGS if name.parts[0] in _ONCE and not settings().sanitize else ()
-        return _run([*command, *more, "-c", str(source), "-o", str(objects / _object(source))], str(name))
-
-    sources = sorted({s for group in libraries().values() for s in group}, key=lambda s: -s.stat().st_size)
-    with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-        (work / WARNINGS).write_text("".join(pool.map(compile_one, sources)))
-    (objects / "libvnpu.map").write_text(_version_script(machine_functions()))
-    for name, group in libraries().items():
-        needs = {"libascendcl.so": ["-lvnpu", "-ldl"], "libvnpu.so": ["-pthread", "-ldl"]}.get(name, ["-ldl"])
-        inputs = [str(objects / _object(s)) for s in sorted(group)]
-        _link(compiler, lib64, name, [*inputs, *needs], objects)
-    empty = work / "stub.cpp"
-    empty.write_text("")
-    for name in _STUBS:
-        # torch_npu looks functions up through these names; they only lead to libascendcl.
-        _link(compiler, lib64, name, [str(empty), "-Wl,--no-as-needed", "-lascendcl"], objects)
-    empty.unlink()
-    shutil.rmtree(objects)
-
-
-def _object(source: Path) -> str:
-    return "-".join(source.relative_to(VNPU).parts) + ".o"
-
-
-def kernel_functions() -> list[str]:
-    """What libvnpu.so offers to kernels, in namespace vnpu."""
-    return _declared(sorted((VNPU / "include" / "vnpu").glob("*.h")))
-
-
-def machine_functions() -> list[str]:
-    """What libvnpu.so offers: to kernels, and to libascendcl.so."""
-    return sorted({*kernel_functions(), *_declared([VNPU / "core" / n for n in ("launch.h", "memory.h")])})
-
-
-def _declared(files: list[Path]) -> list[str]:
-    found: set[str] = set()
-    for header in files:
-        # A declaration begins in the first column: type words, the name, an opening parenthesis.
-        found.update(_DECLARATION.findall(re.sub(r"//.*", "", header.read_text())))
-    return sorted(found)
-
-
-def _version_script(names: list[str]) -> str:
-    """C functions as they are, others in namespace vnpu; everything else stays inside the library."""
-    c_names = [*GUARD_FUNCTIONS, *(name for name in names if name.startswith("vnpu_"))]
-    plain = "".join(f"  {name};\n" for name in c_names)
-    cpp = "".join(f"    vnpu::{name}[!_a-z0-9]*;\n" for name in names if not name.startswith("vnpu_"))
-    return f'{{\nglobal:\n{plain}  extern "C++" {{\n{cpp}  }};\nlocal:\n  *;\n}};\n'
-
-
-def _link(compiler: str, lib64: Path, name: str, rest: list[str], generated: Path) -> None:
-    command = [compiler, "-shared", f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", f"-L{lib64}"]
-    command += _SANITIZERS if settings().sanitize else ()
-    script = name.replace(".so", ".map")
-    for exports in (VNPU / "runtime" / script, VNPU / "host" / script, generated / script):
-        if exports.exists():
-            command.append(f"-Wl,--version-script={exports}")
-    _run([*command, "-o", str(lib64 / name), *rest], f"linking {name}")
+    libraries.build(compiler, work, march)
 
 
 def _build_precompiled_header(compiler: str, prefix: Path) -> None:
@@ -382,4 +239,4 @@ def _build_precompiled_header(compiler: str, prefix: Path) -> None:
     guard = () if "clang" in Path(compiler).name else GUARD_FLAGS
     command = [compiler, *KERNEL_FLAGS, *guard, f"-I{prefix / 'include'}"]
     command += ["-x", "c++-header", str(header)]
-    _run([*command, "-o", str(header) + ".gch"], "precompiling kernel_operator.h")
+    libraries.run([*command, "-o", str(header) + ".gch"], "precompiling kernel_operator.h")

@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 
-from ..build.toolkit import VNPU, host_compiler
+from ..build.libraries import VNPU
+from ..build.toolkit import host_compiler
 
 _FUNCTION = re.compile(
     r"__attribute__\(\(always_inline\)\) inline (?P<type>[\w:<>, ]+?[&*]?) "

@@ -12,8 +12,8 @@ PACKAGE = Path(ascendopt_tune.__file__).parent
 #: What the system itself writes or reads, and what is plain ASCII by what it is: the toolkit's own recipe (a change of
 #: which makes another toolkit) and a peer's process.
 PLAIN = {
-    "build/toolkit.py", "build/headers.py", "bench/peers.py", "bench/openevolve_worker.py", "evaluate/limits.py",
-    "evaluate/sandbox.py",
+    "build/toolkit.py", "build/libraries.py", "build/headers.py", "bench/peers.py", "bench/openevolve_worker.py",
+    "evaluate/limits.py", "evaluate/sandbox.py",
 }  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 from ascendopt_tune.build.host import _WRAPPED
-from ascendopt_tune.build.toolkit import GUARD_FUNCTIONS, VNPU, Toolkit, host_compiler, machine_functions, virtual
+from ascendopt_tune.build.libraries import GUARD_FUNCTIONS, VNPU, machine_functions
+from ascendopt_tune.build.toolkit import Toolkit, host_compiler, virtual
 
 LIBRARIES = ("libascendcl.so", "libacl_rtc.so")
 DECLARED_BY_OPERATORS = {  # in common headers that come with their sources, or asked for by name (host/src/legacy.cpp)

@@ -12,7 +12,7 @@ from api_kernel import ApiKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascendopt_tune.build.toolkit import VNPU
+from ascendopt_tune.build.libraries import VNPU
 from ascendopt_tune.errors import DeviceError
 
 Array = npt.NDArray[Any]

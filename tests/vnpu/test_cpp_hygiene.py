@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ascendopt_tune.build.headers import forwarding_headers
-from ascendopt_tune.build.toolkit import VNPU, WARNINGS, host_compiler, libraries, virtual
+from ascendopt_tune.build.libraries import VNPU, WARNINGS, libraries
+from ascendopt_tune.build.toolkit import host_compiler, virtual
 
 REPO = Path(__file__).resolve().parents[2]
 INCLUDES = [f"-I{VNPU / 'include'}", f"-I{VNPU / 'host' / 'include'}", f"-I{VNPU}"]

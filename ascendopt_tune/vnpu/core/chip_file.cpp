@@ -17,7 +17,7 @@ std::string trim(std::string s) {
 }
 
 // Cuts `text` at every `at` that stands outside of quotes and brackets.
-std::vector<std::string> cut(const std::string& text, char at) {
+std::vector<std::string> cut_text(const std::string& text, char at) {
   std::vector<std::string> out(1);
   int depth = 0;
   bool quoted = false;
@@ -32,11 +32,11 @@ std::vector<std::string> cut(const std::string& text, char at) {
   return out;
 }
 
-std::string without_comment(const std::string& line) { return trim(cut(line, '#').front()); }
+std::string without_comment(const std::string& line) { return trim(cut_text(line, '#').front()); }
 
 // A number without its underscores, a text without its quotes, the first number of an array.
 std::string plain(std::string value) {
-  if (value.size() >= 2 && value.front() == '[') value = trim(cut(value.substr(1, value.size() - 2), ',').front());
+  if (value.size() >= 2 && value.front() == '[') value = trim(cut_text(value.substr(1, value.size() - 2), ',').front());
   if (value.size() >= 2 && value.front() == '"') return value.substr(1, value.size() - 2);
   std::string digits;
   for (char c : value)
@@ -45,12 +45,12 @@ std::string plain(std::string value) {
   return numeric ? digits : value;
 }
 
-void add(Values& out, const std::string& key, const std::string& value) {
+void take_value(Values& out, const std::string& key, const std::string& value) {
   if (value.size() < 2 || value.front() != '{') {
     out[key] = plain(value);
     return;
   }
-  for (const std::string& field : cut(value.substr(1, value.size() - 2), ',')) {
+  for (const std::string& field : cut_text(value.substr(1, value.size() - 2), ',')) {
     const size_t eq = field.find('=');
     if (eq == std::string::npos) continue;
     const std::string name = trim(field.substr(0, eq));
@@ -74,7 +74,7 @@ Values parse(const std::filesystem::path& file) {
     if (eq == std::string::npos)
       throw std::runtime_error(file.string() + ":" + std::to_string(number) + ": expected `key = value`, got `" + line +
                                "`");
-    add(out, section + trim(line.substr(0, eq)), trim(line.substr(eq + 1)));
+    take_value(out, section + trim(line.substr(0, eq)), trim(line.substr(eq + 1)));
   }
   return out;
 }

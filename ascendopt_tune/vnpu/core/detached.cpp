@@ -7,7 +7,7 @@
 namespace vnpu {
 namespace {
 
-constexpr uint64_t kChunk = 1 << 20;  // bytes
+constexpr uint64_t kChunkBytes = 1 << 20;
 
 // Chunks that nobody uses, for the next attempt: fresh memory costs more than copying into it.
 struct Chunks {
@@ -94,12 +94,12 @@ void Detached::keep(void* to, const void* from, uint64_t bytes) {
     if (free_ == 0) {
       Chunks& c = chunks();
       const std::lock_guard lock(c.mutex);
-      if (c.free.empty()) c.free.emplace_back(new uint8_t[kChunk]);
+      if (c.free.empty()) c.free.emplace_back(new uint8_t[kChunkBytes]);
       chunks_.push_back(std::move(c.free.back()));
       c.free.pop_back();
-      free_ = kChunk;
+      free_ = kChunkBytes;
     }
-    uint8_t* at = chunks_.back().get() + (kChunk - free_);
+    uint8_t* at = chunks_.back().get() + (kChunkBytes - free_);
     const uint64_t piece = std::min(bytes, free_);
     std::memcpy(at, source, piece);
     if (!kept_.empty() && kept_.back().to + kept_.back().bytes == target &&

@@ -25,7 +25,7 @@ size_t operand_bytes(const uint8_t* modrm) {
 }
 
 // `value` in the low `bytes` of a register: writes of 4 bytes clear the others, shorter ones leave them alone.
-void put(greg_t& r, int64_t value, size_t bytes) {
+void put_bytes(greg_t& r, int64_t value, size_t bytes) {
   if (bytes == 4)
     r = static_cast<greg_t>(static_cast<uint32_t>(value));
   else
@@ -45,11 +45,11 @@ bool step_over(greg_t* r) {
   int64_t value;
   std::memset(&value, result, sizeof(value));
   if (*p == 0xF6) {  // of bytes: quotient in AL, remainder in AH
-    put(r[REG_RAX], value, 2);
+    put_bytes(r[REG_RAX], value, 2);
   } else {
     const size_t bytes = wide ? 8 : shorter ? 2 : 4;
-    put(r[REG_RAX], value, bytes);
-    put(r[REG_RDX], value, bytes);
+    put_bytes(r[REG_RAX], value, bytes);
+    put_bytes(r[REG_RDX], value, bytes);
   }
   r[REG_RIP] += p + 2 + operand_bytes(p + 1) - begin;
   return true;

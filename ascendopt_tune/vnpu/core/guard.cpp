@@ -294,3 +294,7 @@ void __wrap__Unwind_Resume(_Unwind_Exception* exception) {
   _Unwind_Resume(exception);
 }
 }
+
+#undef VNPU_FRAME
+#undef VNPU_READS
+#undef VNPU_WRITES

@@ -76,7 +76,7 @@ std::string refusal(uint32_t block_dim) {
 }
 
 // Blocks are groups, where a kernel is for both kinds of cores.
-Groups groups_of(const KernelInfo& kernel, uint32_t block_dim) {
+Groups launched_groups(const KernelInfo& kernel, uint32_t block_dim) {
   const int blocks = static_cast<int>(block_dim);
   if (kernel.core_type >= 2) return {blocks, 1, kernel.core_type - 1};
   return groups_of(kernel.core_type == 1 ? CoreKind::Cube : CoreKind::Vector, blocks);
@@ -96,7 +96,7 @@ bool may_run_beside(const LaunchOptions& o, const Task& task, bool variables) {
 }
 
 // Those that have begun: with an error not all.
-std::vector<Core*> cores_of(const Fibers& fibers) {
+std::vector<Core*> begun_cores(const Fibers& fibers) {
   std::vector<Core*> cores;
   for (const auto& f : fibers)
     if (f->core) cores.push_back(f->core.get());
@@ -150,7 +150,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   if (const std::string why = refusal(block_dim); !why.empty()) return finish(kInvalidParam, why);
 
   const Options options = core_options(kernel, o);
-  const Groups groups = report.groups = groups_of(kernel, block_dim);
+  const Groups groups = report.groups = launched_groups(kernel, block_dim);
   Crossing crossing(groups);
   Fibers fibers;
   for (int i = 0; i < groups.cores(); i++) fibers.push_back(std::make_unique<Fiber>());
@@ -160,7 +160,7 @@ LaunchResult launch(const KernelInfo& kernel, uint32_t block_dim, void** args, b
   const size_t threads = std::min<size_t>(o.threads ? o.threads : usual_threads(), block_dim);
   last_beside = threads > 1 && may_run_beside(o, task, variables) ? run_beside(fibers, task, threads) : 0;
   KernelError* error = run_in_turn(fibers, task);
-  const std::vector<Core*> cores = cores_of(fibers);
+  const std::vector<Core*> cores = begun_cores(fibers);
 
   if (o.log) last_log = access_log(cores, groups);
   const BufferNames names{kernel, args};

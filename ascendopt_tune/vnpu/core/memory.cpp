@@ -25,7 +25,7 @@ Table& table() {
 }
 
 // Takes canonical addresses from `next`, with a gap behind; the caller holds the lock.
-void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, int index, bool room = false) {
+void add_allocation(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, int index, bool room = false) {
   auto a = std::make_unique<Allocation>();
   a->room = room;
   a->base = reinterpret_cast<uint64_t>(p);
@@ -42,19 +42,19 @@ void add(Table& t, void* p, size_t payload, size_t allocated, uint64_t& next, in
 void gm_register(void* p, size_t payload, size_t allocated) {
   Table& t = table();
   std::unique_lock lock(t.mutex);
-  add(t, p, payload, allocated, t.next_canonical, t.next_index++);
+  add_allocation(t, p, payload, allocated, t.next_canonical, t.next_index++);
 }
 
 void gm_register_constants(void* p, size_t bytes) {
   Table& t = table();
   std::unique_lock lock(t.mutex);
-  add(t, p, bytes, bytes, t.next_constant, -1);
+  add_allocation(t, p, bytes, bytes, t.next_constant, -1);
 }
 
 void gm_register_room(void* p, size_t bytes) {
   Table& t = table();
   std::unique_lock lock(t.mutex);
-  add(t, p, bytes, bytes, t.next_constant, -1, true);
+  add_allocation(t, p, bytes, bytes, t.next_constant, -1, true);
 }
 
 bool gm_is_room(uint64_t canonical) {

@@ -136,7 +136,7 @@ struct Tracks {
   long ns(double cycles) const { return std::lround(cycles / cycles_per_us * 1000); }
 };
 
-void write_blocks(Events& events, const Tracks& tracks, const TaskTimes& times, int shown) {
+void block_slices(Events& events, const Tracks& tracks, const TaskTimes& times, int shown) {
   std::vector<bool> named(tracks.cores.size());
   for (size_t i = 0; i < tracks.cores.size(); i++) {
     const int core = tracks.cores[i], pid = core + 1;
@@ -215,7 +215,7 @@ bool Timeline::write(const char* path, const TaskTimes& times, const std::string
   events.name("process", kTaskProcess, 0, "task (modelled time)");
   events.slice(kTaskProcess, 0, 0, tracks.ns(times.cycles), kernel, "task",
                "\"blocks\":" + std::to_string(cores.size()));
-  write_blocks(events, tracks, times, shown_);
+  block_slices(events, tracks, times, shown_);
   std::vector<Span> sorted = spans;
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Span& a, const Span& b) { return tracks.before(a, b); });
   sorted = apart(

@@ -25,7 +25,6 @@ double chip_number(const char* key) {
 }  // namespace vnpu_acl
 
 using namespace vnpu_acl;
-using Lock = std::lock_guard<std::mutex>;
 
 namespace {
 

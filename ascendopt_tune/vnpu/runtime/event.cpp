@@ -7,7 +7,6 @@
 #include "state.h"
 
 using namespace vnpu_acl;
-using Lock = std::lock_guard<std::mutex>;
 
 namespace {
 

@@ -146,7 +146,6 @@ std::vector<ParamPlace> param_places(const Function& function) {
 }  // namespace vnpu_acl
 
 using namespace vnpu_acl;
-using Lock = std::lock_guard<std::mutex>;
 
 aclError aclrtBinaryLoadFromData(const void* data, size_t length, const aclrtBinaryLoadOptions*,
                                  aclrtBinHandle* handle) {

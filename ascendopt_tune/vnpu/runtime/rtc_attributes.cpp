@@ -9,8 +9,6 @@
 namespace vnpu_rtc {
 namespace {
 
-using Tokens = std::vector<std::string>;
-
 // Where the bracket closes that opens at `open`, when that is such an attribute; else 0. It isn't behind a name, where
 // it would be an index, and a declaration goes on behind it.
 size_t attribute(const Tokens& tokens, size_t open) {

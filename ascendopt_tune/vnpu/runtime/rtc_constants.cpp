@@ -8,8 +8,6 @@
 namespace vnpu_rtc {
 namespace {
 
-using Tokens = std::vector<std::string>;
-
 // What stands behind the template arguments that begin at `at`.
 size_t behind_arguments(const Tokens& tokens, size_t at) {
   int angles = 0, round = 0;

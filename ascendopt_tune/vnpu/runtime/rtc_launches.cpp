@@ -6,7 +6,7 @@ namespace vnpu_rtc {
 namespace {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 size_t before_spaces(const std::string& text, size_t end) {
   while (end > 0 && is_space(text[end - 1])) --end;
@@ -30,7 +30,7 @@ size_t before_arguments(const std::string& text, size_t end) {
 size_t name_before(const std::string& text, size_t end) {
   size_t begin = before_arguments(text, before_spaces(text, end));
   const size_t last = begin;
-  while (begin > 0 && is_word(text[begin - 1])) --begin;
+  while (begin > 0 && is_word_char(text[begin - 1])) --begin;
   if (begin == last) return end;
   const size_t colons = before_spaces(text, begin);
   if (colons < 2 || text.compare(colons - 2, 2, "::") != 0) return begin;

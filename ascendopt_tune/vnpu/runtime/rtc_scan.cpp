@@ -26,8 +26,6 @@ bool in_underscores(const std::string& word) {
   return word.size() > 4 && word.compare(0, 2, "__") == 0 && word.compare(word.size() - 2, 2, "__") == 0;
 }
 
-using Token = std::vector<std::string>::const_iterator;
-
 // The token behind the bracket that closes the one at `open`.
 Token skip_brackets(Token open, Token end) {
   const std::string& opening = *open;

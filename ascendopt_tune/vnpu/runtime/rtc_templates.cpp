@@ -14,9 +14,6 @@
 namespace vnpu_rtc {
 namespace {
 
-using Tokens = std::vector<std::string>;
-using Token = Tokens::const_iterator;
-
 const char* const kSelected = "VNPU_TPL_SELECTED";
 
 struct Span {

@@ -41,6 +41,7 @@ struct Stream {
 
 // Guards everything below. Held for bookkeeping only, never while a kernel or a callback runs.
 std::mutex& state_mutex();
+using Lock = std::lock_guard<std::mutex>;
 
 // The stream of a handle (nullptr is the default stream), or nullptr when the handle is not live. Caller holds the
 // mutex.

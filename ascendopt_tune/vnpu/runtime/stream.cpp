@@ -86,7 +86,6 @@ void note_failure(const std::string& message, std::vector<uintptr_t> addresses) 
 }  // namespace vnpu_acl
 
 using namespace vnpu_acl;
-using Lock = std::lock_guard<std::mutex>;
 
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
   if (stream == nullptr) return fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtCreateStream: stream is null");

@@ -176,7 +176,7 @@ void row_sum(void* dst, const void* src, void* work, DType dtype, uint32_t outer
 namespace {
 
 // Checks and declares the operands of a softmax of at least one element.
-void declare(LocalCall& call, const Softmax& s) {
+void declare_softmax(LocalCall& call, const Softmax& s) {
   const uint32_t size = dtype_size(s.dtype);
   call.require(uint64_t(s.columns) * size % kBlockBytes == 0,
                "the last axis, " + std::to_string(s.columns) + " elements, has to be a multiple of 32 B");
@@ -211,7 +211,7 @@ void softmax(const Softmax& s, const char* api) {
   check_float(call, s.dtype);
   if (s.sum) check_float(call, s.statistics);
   if (s.rows == 0 || s.columns == 0) return;
-  declare(call, s);
+  declare_softmax(call, s);
   for (uint32_t r = 0; r < s.rows; r++) softmax_row(s, r);
   // Row maximum, Brcb, Sub, Exp, row sum, Brcb, Div; half is converted to float and back.
   double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);

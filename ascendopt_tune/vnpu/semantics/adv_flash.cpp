@@ -21,7 +21,7 @@ void store_kept(const SoftmaxFlash& s, void* p, uint32_t row, DType t, float v) 
   for (uint32_t i = 0; i < lanes; i++) store_float(p, uint64_t(row) * lanes + i, t, v);
 }
 
-void declare(LocalCall& call, const SoftmaxFlash& s) {
+void declare_flash(LocalCall& call, const SoftmaxFlash& s) {
   const uint32_t size = dtype_size(s.dtype);
   call.require(uint64_t(s.columns) * size % kBlockBytes == 0,
                "the last axis, " + std::to_string(s.columns) + " elements, has to be a multiple of 32 B");
@@ -75,7 +75,7 @@ void add_update(Composite& cost, const SoftmaxFlash& s, double kept) {
 
 // Row maximum, Sub, Exp, row sum, with each row's number brought to a block for the Sub, and the update. Half is
 // converted to float and back. Without last_of() where there is one.
-Work cost_of(const SoftmaxFlash& s, Core& core) {
+Work flash_cost(const SoftmaxFlash& s, Core& core) {
   const double all = repeats_of(uint64_t(s.rows) * s.columns, 4), rows = repeats_of(uint64_t(s.rows) * kBlockBytes, 1);
   const double kept = s.wide ? rows : repeats_of(s.rows, 4);
   Composite cost(core);
@@ -96,10 +96,10 @@ void softmax_flash(const SoftmaxFlash& s) {
   check_float(call, s.dtype);
   check_float(call, s.statistics);
   if (s.rows == 0 || s.columns == 0) return;
-  declare(call, s);
+  declare_flash(call, s);
   std::vector<float> row(s.columns);
   for (uint32_t r = 0; r < s.rows; r++) softmax_flash_row(s, r, row);
-  call.issue(cost_of(s, call.core));
+  call.issue(flash_cost(s, call.core));
   if (!s.wide) return;
   // Behind what leaves anything but the sum there is a barrier in all forms with blocks, and behind the last
   // instruction none (asc-devkit, impl/adv_api/detail/activation/softmax/membase).

@@ -163,7 +163,7 @@ int32_t power(int32_t x, int32_t y) {
   return static_cast<int32_t>(result);
 }
 
-bool compute(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
+bool compute_math(Math op, const VectorCall& call, const Operand& d, const MathArguments& a) {
   switch (d.dtype) {
     case DType::F32:
       return unary_float<float>(op, call, d, a) || binary_float<float>(op, call, d, a);
@@ -192,7 +192,7 @@ void math(Math op, const Operand& dst, const MathArguments& a, const char* api) 
   if (a.src0.dtype != DType::None) call.operand(a.src0, false, "first source");
   if (a.src1.dtype != DType::None) call.operand(a.src1, false, "second source");
   if (a.shared_bytes) call.touch(a.shared, a.shared_bytes, true, "temporary buffer");
-  if (!compute(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
+  if (!compute_math(op, call, dst, a)) unsupported_dtype(api, dst.dtype, pc);
   const MathCost cost = math_cost(op, dst, a, call.core());
   call.issue(cost.work);
   // Those between instructions would order what comes next, where none is behind the last.

@@ -12,7 +12,7 @@ namespace {
 
 // ---- LayerNorm of [B, S, H] ----
 
-void declare(LocalCall& call, const LayerNorm& n) {
+void declare_layer_norm(LocalCall& call, const LayerNorm& n) {
   const uint32_t size = dtype_size(n.dtype);
   const uint64_t row = uint64_t(n.columns) * size, all = n.rows * row, numbers = uint64_t(n.rows) * size;
   require_blocks(call, n.columns, n.dtype, "the last axis");
@@ -74,14 +74,14 @@ void layer_norm(const LayerNorm& n) {
   LocalCall call("LayerNorm", VNPU_PC);
   check_float(call, n.dtype);
   if (nothing_to_do(n.pieces, n.rows, n.columns)) return;
-  declare(call, n);
+  declare_layer_norm(call, n);
   for (uint32_t r = 0; r < n.rows; r++) layer_norm_row(n, r);
   const uint32_t at_once = std::max(n.pieces.piece / n.columns, 1u);
   NormSteps steps(call);
   for (uint32_t r = 0; r < n.rows; r += at_once)
     layer_norm_steps(steps, std::min(at_once, n.rows - r), n.columns, n.dtype == DType::F16);
   if (n.dtype == DType::F16) steps.each({"Cast", "Cast"}, n.rows);
-  declare(call, n);  // the last step leaves the result: what waits for it waits for that
+  declare_layer_norm(call, n);  // the last step leaves the result: what waits for it waits for that
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -90,7 +90,7 @@ namespace {
 
 // ---- Normalize ----
 
-uint64_t row_bytes(const Normalize& n) { return uint64_t(n.stride) * dtype_size(n.dtype); }
+uint64_t pitch_bytes(const Normalize& n) { return uint64_t(n.stride) * dtype_size(n.dtype); }
 bool converts(const Normalize& n) { return n.weights == DType::F16; }
 
 // Rows that are normalized at once: two of floats for each of them have to fit, and gamma and beta where they are half.
@@ -104,13 +104,13 @@ uint32_t rows_at_once(const LocalCall& call, const Normalize& n) {
 void read_sources(LocalCall& call, const Normalize& n) {
   const uint64_t weights = uint64_t(n.columns) * dtype_size(n.weights);
   call.read(n.mean, sizeof(float), "inputMean", sizeof(float), n.rows, sizeof(float));
-  call.read(n.src, uint64_t(n.columns) * dtype_size(n.dtype), "inputX", kBlockBytes, n.rows, row_bytes(n));
+  call.read(n.src, uint64_t(n.columns) * dtype_size(n.dtype), "inputX", kBlockBytes, n.rows, pitch_bytes(n));
   if (n.gamma) call.read(n.gamma, weights, "gamma");
   if (n.beta) call.read(n.beta, weights, "beta");
 }
 
 void require_normalize(const LocalCall& call, const Normalize& n) {
-  const uint64_t numbers = uint64_t(n.rows) * sizeof(float), all = n.rows * row_bytes(n);
+  const uint64_t numbers = uint64_t(n.rows) * sizeof(float), all = n.rows * pitch_bytes(n);
   const uint64_t weights = uint64_t(n.columns) * dtype_size(n.weights);
   require_blocks(call, n.stride, n.dtype, "rLengthWithPadding");
   call.require(n.columns >= 1 && n.columns <= n.stride, "rLength has to be in 1..rLengthWithPadding");
@@ -148,7 +148,7 @@ void normalize_piece(LocalCall& call, NormSteps& steps, const Normalize& n, uint
   if (n.beta) steps.add("Add", row, rows, rows);
   steps.each({n.dtype == DType::F16 ? "Cast" : "Adds"}, all);
   read_sources(call, n);
-  call.write(n.dst, row_bytes(n), "output", kBlockBytes, n.rows, row_bytes(n));
+  call.write(n.dst, pitch_bytes(n), "output", kBlockBytes, n.rows, pitch_bytes(n));
   steps.issue();
 }
 
@@ -169,7 +169,7 @@ void normalize_rows(LocalCall& call, const Normalize& n) {
   if (n.columns < n.stride) {  // behind a row's end the result is of temporary memory that nobody wrote
     const uint32_t size = dtype_size(n.dtype), rest = n.stride - n.columns;
     call.core.unwritten.forget(
-        {reinterpret_cast<uint64_t>(n.dst) + n.columns * size, rest * size, n.rows, row_bytes(n)});
+        {reinterpret_cast<uint64_t>(n.dst) + n.columns * size, rest * size, n.rows, pitch_bytes(n)});
   }
   leave_whole_mask(call.core);
 }
@@ -207,9 +207,9 @@ void clear_rest(LocalCall& call, NormSteps& steps, const LayerNormRstd& l) {
       const uint64_t i = uint64_t(r) * n.stride + c;
       store_float(n.src, i, n.dtype, load_float(n.src, i, n.dtype) * 0.0f);
     }
-  call.read(behind, rest, "inputX", size, n.rows, row_bytes(n));
-  call.write(behind, rest, "inputX", size, n.rows, row_bytes(n));
-  call.write(n.work.begin, row_bytes(n), "sharedTmpBuffer");
+  call.read(behind, rest, "inputX", size, n.rows, pitch_bytes(n));
+  call.write(behind, rest, "inputX", size, n.rows, pitch_bytes(n));
+  call.write(n.work.begin, pitch_bytes(n), "sharedTmpBuffer");
   steps.issue();
 }
 
@@ -247,7 +247,7 @@ void layer_norm_rstd(const LayerNormRstd& l) {
     mean[r] = s.mean;
     variance[r] = s.variance;
   }
-  call.read(n.src, uint64_t(n.columns) * dtype_size(n.dtype), "inputX", kBlockBytes, l.counted, row_bytes(n));
+  call.read(n.src, uint64_t(n.columns) * dtype_size(n.dtype), "inputX", kBlockBytes, l.counted, pitch_bytes(n));
   write_numbers(call, mean, l.counted, DType::F32, "outputMean");
   write_numbers(call, variance, l.counted, DType::F32, "sharedTmpBuffer");
   call.write(variance + l.first, uint64_t(l.pieces.end - l.first) * sizeof(float), "sharedTmpBuffer");

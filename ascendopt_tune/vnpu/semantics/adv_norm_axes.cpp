@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kBasicRows = 8, kBasicMost = 2048;
 
-void declare(LocalCall& call, const BatchNorm& n) {
+void declare_batch_norm(LocalCall& call, const BatchNorm& n) {
   const uint32_t size = dtype_size(n.dtype);
   const uint64_t row = uint64_t(n.columns) * size, all = n.rows * row, weights = uint64_t(n.rows) * size;
   require_blocks(call, n.columns, n.dtype, "S * H");
@@ -102,12 +102,12 @@ void batch_norm(const BatchNorm& n) {
   LocalCall call("BatchNorm", VNPU_PC);
   check_float(call, n.dtype);
   if (nothing_to_do(n.pieces, n.rows, n.columns)) return;
-  declare(call, n);
+  declare_batch_norm(call, n);
   for (uint32_t c = 0; c < n.columns; c++) batch_norm_column(n, c);
   const uint32_t at_once = std::max(n.pieces.piece / n.rows, 1u);
   NormSteps steps(call);
   for (uint32_t c = 0; c < n.columns; c += at_once) batch_norm_steps(steps, n, std::min(at_once, n.columns - c));
-  declare(call, n);
+  declare_batch_norm(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -132,7 +132,7 @@ void require_deep_norm(const LocalCall& call, const DeepNorm& d) {
   if (!n.reuse) require_apart(call, {{n.src, all, "srcLocal"}}, {{n.dst, all, "dstLocal"}});
 }
 
-void declare(LocalCall& call, const DeepNorm& d) {
+void declare_deep_norm(LocalCall& call, const DeepNorm& d) {
   const LayerNorm& n = d.n;
   const uint64_t row = uint64_t(n.columns) * dtype_size(n.dtype);
   call.read(n.src, row, "srcLocal", kBlockBytes, n.rows, row);
@@ -223,13 +223,13 @@ void deep_norm(const DeepNorm& d) {
   check_float(call, n.dtype);
   if (nothing_to_do(n.pieces, n.rows, n.columns)) return;
   require_deep_norm(call, d);
-  declare(call, d);
+  declare_deep_norm(call, d);
   for (uint32_t r = 0; r < n.rows; r++) deep_norm_row(d, r);
   const uint32_t at_once = std::max(n.pieces.piece / n.columns, 1u);
   NormSteps steps(call);
   for (uint32_t r = 0; r < n.rows; r += at_once) deep_norm_steps(steps, d, std::min(at_once, n.rows - r));
   if (n.dtype == DType::F16) steps.each({"Cast", "Cast"}, n.rows);
-  declare(call, d);
+  declare_deep_norm(call, d);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -238,7 +238,7 @@ namespace {
 
 // ---- GroupNorm ----
 
-void declare(LocalCall& call, const GroupNorm& g) {
+void declare_group_norm(LocalCall& call, const GroupNorm& g) {
   const uint32_t size = dtype_size(g.dtype), count = g.n * g.groups;
   const uint64_t group = uint64_t(g.channels / g.groups) * g.stride * size, weights = uint64_t(g.channels) * size;
   call.read(g.src, group, "inputX", kBlockBytes, count, group);
@@ -327,14 +327,14 @@ void group_norm(const GroupNorm& g) {
   check_float(call, g.dtype);
   if (nothing_to_do(g.pieces, g.n * g.channels, g.groups * g.hw)) return;
   require_group_norm(call, g);
-  declare(call, g);
+  declare_group_norm(call, g);
   const uint32_t count = g.n * g.groups, group = g.channels / g.groups * g.stride;
   for (uint32_t i = 0; i < count; i++) group_norm_group(g, i);
   const uint32_t at_once = std::max(g.pieces.piece / group, 1u);
   NormSteps steps(call);
   for (uint32_t i = 0; i < count; i += at_once) group_norm_steps(steps, g, std::min(at_once, count - i));
   if (g.dtype == DType::F16) steps.add("Cast", float_repeats(count), 2, 0);
-  declare(call, g);
+  declare_group_norm(call, g);
   steps.issue();
   leave_whole_mask(call.core);
 }

@@ -8,7 +8,7 @@ namespace {
 
 // ---- LayerNormGrad ----
 
-void declare(LocalCall& call, const LayerNormGrad& n) {
+void declare_layer_norm_grad(LocalCall& call, const LayerNormGrad& n) {
   const uint32_t size = dtype_size(n.dtype);
   const uint64_t row = uint64_t(n.columns) * size;
   require_blocks(call, n.columns, n.dtype, "the last axis");
@@ -109,13 +109,13 @@ void layer_norm_grad(const LayerNormGrad& n) {
   LocalCall call("LayerNormGrad", VNPU_PC);
   check_float(call, n.dtype);
   if (nothing_to_do(n.pieces, n.rows, n.columns)) return;
-  declare(call, n);
+  declare_layer_norm_grad(call, n);
   for (uint32_t r = 0; r < n.rows; r++) layer_norm_grad_row(n, r);
   const uint32_t at_once = std::max(n.pieces.piece / n.columns, 1u);
   NormSteps steps(call);
   for (uint32_t r = 0; r < n.rows; r += at_once)
     layer_norm_grad_steps(steps, std::min(at_once, n.rows - r), n.columns, n.dtype == DType::F16);
-  declare(call, n);
+  declare_layer_norm_grad(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -124,7 +124,7 @@ namespace {
 
 // ---- LayerNormGradBeta ----
 
-void declare(LocalCall& call, const LayerNormGradBeta& n) {
+void declare_layer_norm_grad_beta(LocalCall& call, const LayerNormGradBeta& n) {
   const uint64_t row = uint64_t(n.columns) * dtype_size(n.dtype), valid = uint64_t(n.valid) * dtype_size(n.dtype);
   require_blocks(call, n.columns, n.dtype, "the last axis");
   call.require(!n.reuse || n.dtype == DType::F32, "isReuseSource has to be false for half");
@@ -162,7 +162,7 @@ void layer_norm_grad_beta(const LayerNormGradBeta& n) {
   LocalCall call("LayerNormGradBeta", VNPU_PC);
   check_float(call, n.dtype);
   if (nothing_to_do(n.pieces, n.rows, n.columns)) return;
-  declare(call, n);
+  declare_layer_norm_grad_beta(call, n);
   sum_rows(n);
   const uint32_t at_once = std::max(n.pieces.piece / n.columns, 1u);
   const bool half = n.dtype == DType::F16;
@@ -176,7 +176,7 @@ void layer_norm_grad_beta(const LayerNormGradBeta& n) {
     steps.add("Add", row, 2 * sums, 2 * sums);
     if (half) steps.each({"Cast", "Cast"}, n.valid);
   }
-  declare(call, n);
+  declare_layer_norm_grad_beta(call, n);
   steps.issue();
   leave_whole_mask(call.core);
 }

@@ -120,7 +120,7 @@ void softmax_grad_steps(NormSteps& steps, const SoftmaxGrad& s, uint32_t n) {
 
 namespace {
 
-void declare(LocalCall& call, const SoftmaxGrad& s) {
+void declare_softmax_grad(LocalCall& call, const SoftmaxGrad& s) {
   read_rows(call, s.r, s.grad, "gradTensor");
   read_rows(call, s.r, s.src, "srcTensor");
   if (s.front)
@@ -129,14 +129,14 @@ void declare(LocalCall& call, const SoftmaxGrad& s) {
     write_rows(call, s.r, s.dst, "dstTensor");
   write_work(call, s.r);
 }
-void declare(LocalCall& call, const SimpleSoftmax& s) {
+void declare_simple_softmax(LocalCall& call, const SimpleSoftmax& s) {
   read_rows(call, s.r, s.src, "srcTensor");
   read_blocks(call, s.r, s.sum, "inSumTensor");
   read_blocks(call, s.r, s.max, "inMaxTensor");
   write_rows(call, s.r, s.dst, "dstTensor");
   write_work(call, s.r);
 }
-void declare(LocalCall& call, const SoftmaxUpdate& s) {
+void declare_softmax_update(LocalCall& call, const SoftmaxUpdate& s) {
   read_rows(call, s.r, s.src, "srcTensor");
   read_blocks(call, s.r, s.in_sum, "inSumTensor");
   read_blocks(call, s.r, s.in_max, "inMaxTensor");
@@ -152,7 +152,7 @@ void declare(LocalCall& call, const SoftmaxUpdate& s) {
 void softmax_grad(const SoftmaxGrad& s, const char* api) {
   LocalCall call(api, VNPU_PC);
   on_rows(
-      call, s.r, [&] { declare(call, s); }, [&](uint32_t row) { softmax_grad_row(s, row); },
+      call, s.r, [&] { declare_softmax_grad(call, s); }, [&](uint32_t row) { softmax_grad_row(s, row); },
       [&](NormSteps& steps, uint32_t n) { softmax_grad_steps(steps, s, n); });
 }
 
@@ -172,7 +172,7 @@ void simple_softmax(const SimpleSoftmax& s) {
     steps.each({"Sub", "Exp"}, all);  // a row's block is read by each of its repeats
     leave_result(steps, "Div", all, half);
   };
-  on_rows(call, s.r, [&] { declare(call, s); }, row, steps_of);
+  on_rows(call, s.r, [&] { declare_simple_softmax(call, s); }, row, steps_of);
 }
 
 namespace {
@@ -217,7 +217,7 @@ void softmax_update(const SoftmaxUpdate& s) {
   LocalCall call("SoftmaxFlash", VNPU_PC);
   check_float(call, s.statistics);
   on_rows(
-      call, s.r, [&] { declare(call, s); }, [&](uint32_t row) { softmax_update_row(s, row); },
+      call, s.r, [&] { declare_softmax_update(call, s); }, [&](uint32_t row) { softmax_update_row(s, row); },
       [&](NormSteps& steps, uint32_t n) { softmax_update_steps(steps, s, n); });
 }
 

@@ -26,12 +26,12 @@ bool joins(const LayoutTranspose& t) {
   return t.kind == LayoutTranspose::kJoinToNz || t.kind == LayoutTranspose::kJoinToNd;
 }
 
-uint64_t source(const LayoutTranspose& t, uint32_t b, uint32_t n, uint32_t s, uint32_t d) {
+uint64_t place_in_source(const LayoutTranspose& t, uint32_t b, uint32_t n, uint32_t s, uint32_t d) {
   if (splits(t)) return uint64_t(b) * t.s * filled(t.n * t.d) + in_tiles(t.s, s, n * t.d + d);
   return (uint64_t(b) * t.n + n) * t.s * filled(t.d) + in_tiles(t.s, s, d);
 }
 
-uint64_t destination(const LayoutTranspose& t, uint32_t b, uint32_t n, uint32_t s, uint32_t d) {
+uint64_t place_in_result(const LayoutTranspose& t, uint32_t b, uint32_t n, uint32_t s, uint32_t d) {
   const uint32_t wide = filled(t.d), joined = filled(t.n * t.d);
   switch (t.kind) {
     case LayoutTranspose::kSwapToNd:
@@ -63,11 +63,11 @@ void move(const LayoutTranspose& t, uint64_t written) {
   for (uint32_t b = 0; b < t.b; b++)
     for (uint32_t n = 0; n < t.n; n++)
       for (uint32_t s = 0; s < t.s; s++)
-        for (uint32_t d = 0; d < t.d; d++) dst[destination(t, b, n, s, d)] = in[source(t, b, n, s, d)];
+        for (uint32_t d = 0; d < t.d; d++) dst[place_in_result(t, b, n, s, d)] = in[place_in_source(t, b, n, s, d)];
 }
 
 // A repeat turns 16 blocks of 32 bytes, in 3 cycles where its rows lie in different groups of banks, as in a tile.
-Work cost_of(const LayoutTranspose& t, Core& core) {
+Work turning_cost(const LayoutTranspose& t, Core& core) {
   constexpr double kCycles = 3;
   const uint32_t size = dtype_size(t.dtype);
   const double tiles = static_cast<double>(std::max(elements(t, splits(t)), elements(t, joins(t)))) / (kTile * kTile);
@@ -90,7 +90,7 @@ void transpose_layout(const LayoutTranspose& t, const char* api) {
   call.write(t.dst, written * size, "dst");
   call.write(t.work, uint64_t(t.temporary) * size, "sharedTmpBuffer");
   size == 2 ? move<uint16_t>(t, written) : move<uint32_t>(t, written);
-  call.issue(cost_of(t, call.core));
+  call.issue(turning_cost(t, call.core));
 }
 
 }  // namespace vnpu

@@ -9,7 +9,7 @@ namespace {
 // Temporary memory is cut into as many repeats for each of so many values.
 uint32_t repeats_kept(const WelfordUpdate& w) { return w.dtype == DType::F16 ? 3 : w.reuse ? 1 : 2; }
 
-void declare(LocalCall& call, const WelfordUpdate& w, uint64_t temporary) {
+void declare_welford_update(LocalCall& call, const WelfordUpdate& w, uint64_t temporary) {
   const uint64_t computed = uint64_t(w.compute) * sizeof(float), size = dtype_size(w.dtype);
   const uint64_t bytes = w.in_place ? uint64_t(w.columns) * sizeof(float) : computed;
   require_apart(
@@ -51,7 +51,7 @@ void welford_update(const WelfordUpdate& w) {
   const uint64_t repeats = w.work.bytes / (repeats_kept(w) * kRepeatBytes);
   const uint64_t at_once = std::min<uint64_t>(repeats * kRepeatFloats, w.compute);
   const auto temporary = static_cast<uint64_t>(float_repeats(at_once)) * kRepeatBytes * repeats_kept(w);
-  declare(call, w, temporary);
+  declare_welford_update(call, w, temporary);
   NormSteps steps(call);
   if (w.in_place && w.compute < w.columns) {
     const uint32_t rest = (w.columns - w.compute + kBlockFloats - 1) / kBlockFloats * kBlockFloats;
@@ -70,7 +70,7 @@ void welford_update(const WelfordUpdate& w) {
     if (w.reuse && w.dtype == DType::F32) steps.each({"Sub"}, n);
     steps.each({"Mul", "Add"}, n);
   }
-  declare(call, w, temporary);
+  declare_welford_update(call, w, temporary);
   steps.issue();
   leave_whole_mask(call.core);
 }
@@ -92,7 +92,7 @@ void require_finalize(const LocalCall& call, const WelfordFinalize& w) {
   require_bytes(call, w.work, kLeastFloats * sizeof(float), "the least");
 }
 
-void declare(LocalCall& call, const WelfordFinalize& w, uint64_t temporary) {
+void declare_welford_finalize(LocalCall& call, const WelfordFinalize& w, uint64_t temporary) {
   const uint64_t bytes = uint64_t(w.columns) * sizeof(float), counts = w.counts ? bytes : 0;
   require_apart(
       call,
@@ -161,7 +161,7 @@ void welford_finalize(const WelfordFinalize& w) {
   const auto at_once = static_cast<uint32_t>(
       std::min<uint64_t>(repeats * kRepeatFloats, (w.columns + kRepeatFloats - 1) / kRepeatFloats * kRepeatFloats));
   const uint64_t temporary = (2ull * kRepeatFloats + 2 * at_once) * sizeof(float);
-  declare(call, w, temporary);
+  declare_welford_finalize(call, w, temporary);
   finalize(w);
   NormSteps steps(call);
   for (const bool variance : {false, true}) {
@@ -178,7 +178,7 @@ void welford_finalize(const WelfordFinalize& w) {
   }
   steps.add("Adds", 1, 2);
   steps.add("Duplicate", 1, 2, 2);
-  declare(call, w, temporary);
+  declare_welford_finalize(call, w, temporary);
   steps.issue();
   leave_whole_mask(call.core);
 }

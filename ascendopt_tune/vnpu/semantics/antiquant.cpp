@@ -12,7 +12,7 @@ float given(const AntiQuant& a, const void* values, uint64_t i) {
   return a.dtype == DType::BF16 ? bfloat16_to_float(bits) : half_to_float(bits);
 }
 
-float source(const AntiQuant& a, uint64_t i) {
+float source_value(const AntiQuant& a, uint64_t i) {
   const auto* bytes = static_cast<const int8_t*>(a.src);
   if (a.src_dtype == DType::I8) return bytes[i];
   const int8_t pair = bytes[i / 2];
@@ -24,7 +24,7 @@ uint16_t converted(const AntiQuant& a, float x, float offset, float scale) {
   return float_to_half(half_to_float(float_to_half(x + offset)) * scale);
 }
 
-void declare(LocalCall& call, const AntiQuant& a) {
+void declare_antiquant(LocalCall& call, const AntiQuant& a) {
   const uint64_t elements = uint64_t(a.rows) * a.columns;
   call.read(a.src, a.src_dtype == DType::I8 ? elements : elements / 2, "src");
   const uint64_t shared = elements / a.share * 2;
@@ -34,7 +34,7 @@ void declare(LocalCall& call, const AntiQuant& a) {
   if (a.work) call.write(a.work, a.work_bytes, "sharedTmpBuffer");
 }
 
-Composite cost_of(const AntiQuant& a, Core& core) {
+Composite antiquant_cost(const AntiQuant& a, Core& core) {
   Composite cost(core);
   const bool wide = a.dtype == DType::BF16;
   const DType type = wide ? DType::F32 : DType::F16;
@@ -53,17 +53,17 @@ void antiquantize(const AntiQuant& a) {
   if (call.core.kind == CoreKind::Cube) return;
   call.require(a.rows > 0 && a.columns > 0, "src has no whole rows of k elements");
   call.require(a.src_dtype == DType::I8 || a.columns % 2 == 0, "rows of int4b_t have an even number of elements");
-  declare(call, a);
+  declare_antiquant(call, a);
   auto* dst = static_cast<uint16_t*>(a.dst);
   for (uint32_t r = 0; r < a.rows; r++)
     for (uint32_t c = 0; c < a.columns; c++) {
       const uint64_t i = uint64_t(r) * a.columns + c;
       const uint64_t of =
           a.transposed ? uint64_t(r) * (a.columns / a.share) + c / a.share : uint64_t(r / a.share) * a.columns + c;
-      dst[i] = converted(a, source(a, i), a.offset ? given(a, a.offset, of) : a.one_offset,
+      dst[i] = converted(a, source_value(a, i), a.offset ? given(a, a.offset, of) : a.one_offset,
                          a.scale ? given(a, a.scale, of) : a.one_scale);
     }
-  call.issue(cost_of(a, call.core).work());
+  call.issue(antiquant_cost(a, call.core).work());
   call.core.barrier(Pipe::V);
   leave_whole_mask(call.core);
 }

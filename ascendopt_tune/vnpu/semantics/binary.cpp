@@ -7,11 +7,11 @@
 namespace vnpu {
 namespace {
 
-constexpr uint32_t bit(BinaryOp op) { return 1u << static_cast<int>(op); }
-constexpr uint32_t kBasic =
-    bit(BinaryOp::Add) | bit(BinaryOp::Sub) | bit(BinaryOp::Mul) | bit(BinaryOp::Max) | bit(BinaryOp::Min);
-constexpr uint32_t kBits = bit(BinaryOp::And) | bit(BinaryOp::Or);
-constexpr uint32_t kRelu = bit(BinaryOp::AddRelu) | bit(BinaryOp::SubRelu);
+constexpr uint32_t op_bit(BinaryOp op) { return 1u << static_cast<int>(op); }
+constexpr uint32_t kBasic = op_bit(BinaryOp::Add) | op_bit(BinaryOp::Sub) | op_bit(BinaryOp::Mul) |
+                            op_bit(BinaryOp::Max) | op_bit(BinaryOp::Min);
+constexpr uint32_t kBits = op_bit(BinaryOp::And) | op_bit(BinaryOp::Or);
+constexpr uint32_t kRelu = op_bit(BinaryOp::AddRelu) | op_bit(BinaryOp::SubRelu);
 
 uint32_t operations_of(DType t) {
   switch (t) {
@@ -58,7 +58,7 @@ void compute_with_destination(BinaryOp op, const VectorCall& call, const Operand
 }
 
 template <typename T, typename S = T>
-void compute(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a, const Operand& b) {
+void compute_binary(BinaryOp op, const VectorCall& call, const Operand& d, const Operand& a, const Operand& b) {
   using C = compute_t<T>;
   auto each = [&](auto f) { elementwise<T, S, S>(call, f, d, a, b); };
   switch (op) {
@@ -101,7 +101,7 @@ void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand&
             const char* api) {
   const void* pc = VNPU_PC;
   const bool widening = op == BinaryOp::MulAddDst && dst.dtype == DType::F32 && src0.dtype == DType::F16;
-  if (!(operations_of(dst.dtype) & bit(op))) unsupported_dtype(api, dst.dtype, pc);
+  if (!(operations_of(dst.dtype) & op_bit(op))) unsupported_dtype(api, dst.dtype, pc);
   if (src0.dtype != dst.dtype && !widening) unsupported_dtype(api, src0.dtype, pc);
   VectorCall call(lanes, api, pc);
   if (accumulates(op, dst.dtype)) call.allow_accumulation();
@@ -111,21 +111,21 @@ void binary(BinaryOp op, const Operand& dst, const Operand& src0, const Operand&
   switch (dst.dtype) {
     case DType::F32:
       if (widening)
-        compute<float, f16>(op, call, dst, src0, src1);
+        compute_binary<float, f16>(op, call, dst, src0, src1);
       else
-        compute<float>(op, call, dst, src0, src1);
+        compute_binary<float>(op, call, dst, src0, src1);
       break;
     case DType::F16:
-      compute<f16>(op, call, dst, src0, src1);
+      compute_binary<f16>(op, call, dst, src0, src1);
       break;
     case DType::I32:
-      compute<int32_t>(op, call, dst, src0, src1);
+      compute_binary<int32_t>(op, call, dst, src0, src1);
       break;
     case DType::I16:
-      compute<int16_t>(op, call, dst, src0, src1);
+      compute_binary<int16_t>(op, call, dst, src0, src1);
       break;
     default:
-      compute<uint16_t>(op, call, dst, src0, src1);
+      compute_binary<uint16_t>(op, call, dst, src0, src1);
   }
   call.issue();
   leave_mask(lanes);

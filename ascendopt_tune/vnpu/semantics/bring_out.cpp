@@ -31,7 +31,7 @@ struct Word {
 };
 
 template <typename S>
-S cut(S x, bool relu) {
+S rectified(S x, bool relu) {
   return relu && x < S(0) ? S(0) : x;
 }
 
@@ -40,7 +40,7 @@ void unchanged(const uint8_t* from, uint8_t* to, uint32_t n, const uint64_t*, bo
   for (uint32_t i = 0; i < n; i++) {
     S x;
     std::memcpy(&x, from + i * sizeof x, sizeof x);
-    x = cut(x, relu);
+    x = rectified(x, relu);
     std::memcpy(to + i * sizeof x, &x, sizeof x);
   }
 }
@@ -49,7 +49,7 @@ template <typename H>
 void to_half(const uint8_t* from, uint8_t* to, uint32_t n, const uint64_t*, bool, bool relu) {
   float row[kColumn];
   std::memcpy(row, from, n * sizeof *row);
-  for (uint32_t i = 0; i < n && relu; i++) row[i] = cut(row[i], relu);
+  for (uint32_t i = 0; i < n && relu; i++) row[i] = rectified(row[i], relu);
   narrow(row, reinterpret_cast<H*>(to), n);
 }
 
@@ -57,7 +57,7 @@ void requantize_to_half(const uint8_t* from, uint8_t* to, uint32_t n, const uint
   for (uint32_t i = 0; i < n; i++) {
     int32_t x;
     std::memcpy(&x, from + i * sizeof x, sizeof x);
-    const float scaled = cut(static_cast<float>(x) * Word(words[each ? i : 0]).scale, relu);
+    const float scaled = rectified(static_cast<float>(x) * Word(words[each ? i : 0]).scale, relu);
     const uint16_t half = float_to_half(std::clamp(scaled, -65504.0f, 65504.0f));
     std::memcpy(to + i * sizeof half, &half, sizeof half);
   }
@@ -69,7 +69,7 @@ void requantize_to_8(const uint8_t* from, uint8_t* to, uint32_t n, const uint64_
     S x;
     std::memcpy(&x, from + i * sizeof x, sizeof x);
     const Word w(words[each ? i : 0]);
-    const float scaled = cut(static_cast<float>(x) * w.scale, relu);
+    const float scaled = rectified(static_cast<float>(x) * w.scale, relu);
     const auto nine_bits = static_cast<int32_t>(std::clamp(std::nearbyint(scaled), -256.0f, 255.0f));
     const int32_t low = w.is_signed ? -128 : 0, high = w.is_signed ? 127 : 255;
     to[i] = static_cast<uint8_t>(std::clamp(nine_bits + w.offset, low, high));
@@ -219,7 +219,7 @@ struct Piece {
 
 // f(piece) for all of them.
 template <typename F>
-void for_pieces(const Call& call, const Outgoing& o, F f) {
+void for_outgoing(const Call& call, const Outgoing& o, F f) {
   if (o.rows) {
     for (uint32_t i = 0; i < o.matrices; i++)
       for (uint32_t r = 0; r < o.m; r++) f(Piece{i * o.dst_matrix_stride + r * o.dst_stride, i, r, 0, o.n});
@@ -286,7 +286,7 @@ void bring_out(void* dst, const void* src, const Outgoing& o, DType src_dtype, D
   const AccessSite site{Pipe::FIX, api, pc, true};
   const uint64_t base = first - to->canonical;
   std::vector<uint8_t> bytes;
-  for_pieces(call, o, [&](const Piece& p) {
+  for_outgoing(call, o, [&](const Piece& p) {
     make(call, p, bytes, [&](uint64_t begin, uint32_t n) {
       if (!tracked) return;
       const auto column = p.column + static_cast<uint32_t>(begin / call.size());
@@ -324,7 +324,7 @@ void bring_to_l1(void* dst, const void* src, const Outgoing& o, DType src_dtype,
   const AccessSite site{Pipe::FIX, api, pc, false};
   if (!dirty) c.unwritten.write(into);
   std::vector<uint8_t> bytes;
-  for_pieces(call, o, [&](const Piece& p) {
+  for_outgoing(call, o, [&](const Piece& p) {
     uint8_t* to = static_cast<uint8_t*>(dst) + p.offset;
     make(call, p, bytes, [&](uint64_t begin, uint32_t n) {
       const auto column = p.column + static_cast<uint32_t>(begin / call.size());

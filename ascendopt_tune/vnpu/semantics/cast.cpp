@@ -12,10 +12,10 @@ namespace vnpu {
 namespace {
 
 // Bits of rounding modes a pair of types takes.
-constexpr uint32_t bit(Round r) { return 1u << static_cast<int>(r); }
-constexpr uint32_t kNone = bit(Round::None);
-constexpr uint32_t kFive =
-    bit(Round::Rint) | bit(Round::Floor) | bit(Round::Ceil) | bit(Round::Away) | bit(Round::Trunc);
+constexpr uint32_t mode_bit(Round r) { return 1u << static_cast<int>(r); }
+constexpr uint32_t kNone = mode_bit(Round::None);
+constexpr uint32_t kFive = mode_bit(Round::Rint) | mode_bit(Round::Floor) | mode_bit(Round::Ceil) |
+                           mode_bit(Round::Away) | mode_bit(Round::Trunc);
 constexpr uint32_t kAny = ~0u;
 
 struct Pair {
@@ -41,7 +41,7 @@ constexpr Pair kPairs[] = {
     {DType::I32, DType::F32, kFive | kNone},
     {DType::I32, DType::I64, kNone},
     {DType::F32, DType::I16, kFive},
-    {DType::F32, DType::F16, kFive | kNone | bit(Round::Odd)},
+    {DType::F32, DType::F16, kFive | kNone | mode_bit(Round::Odd)},
     {DType::F32, DType::BF16, kFive},
     {DType::F32, DType::I32, kFive},
     {DType::F32, DType::F32, kFive},
@@ -62,7 +62,7 @@ const char* type_name(DType t) {
 void check_pair(DType dst, DType src, Round round, const void* pc) {
   for (const Pair& p : kPairs) {
     if (p.src != src || p.dst != dst) continue;
-    if (p.modes & bit(round)) return;
+    if (p.modes & mode_bit(round)) return;
     // The device issues nothing then (dav_c220, kernel_operator_vec_vconv_impl.h): the destination stays as it was.
     throw KernelError(KernelError::kUnsupported,
                       std::string("Cast from ") + type_name(src) + " to " + type_name(dst) + " does not take " +
@@ -77,7 +77,7 @@ void check_pair(DType dst, DType src, Round round, const void* pc) {
 
 // f(std::integral_constant<Round, mode>) with the mode as a constant, so that loops over to_integral vectorize.
 template <typename F>
-void with_mode(Round round, F f) {
+void with_rounding(Round round, F f) {
   switch (round) {
     case Round::Floor:
       return f(std::integral_constant<Round, Round::Floor>());
@@ -104,7 +104,7 @@ struct Conversion {
   }
   template <typename I, typename S>
   void to_integer() const {
-    with_mode(round, [&](auto mode) {
+    with_rounding(round, [&](auto mode) {
       elementwise<I, S>(call, [](float x) { return saturate<I>(to_integral<decltype(mode)::value>(x)); }, d, s);
     });
   }
@@ -122,7 +122,7 @@ struct Conversion {
 
 // int32 to half through DEQSCALE. The device scales by 2^-17 and back so that nothing overflows on the way; here the
 // product is exact and rounded once.
-void dequantize(const VectorCall& call, const Operand& d, const Operand& s) {
+void scale_to_half(const VectorCall& call, const Operand& d, const Operand& s) {
   double scale = half_to_float(static_cast<uint16_t>(core().dequant));
   elementwise<f16, int32_t>(call, [scale](int32_t x) { return static_cast<float>(x * scale); }, d, s);
 }
@@ -147,7 +147,7 @@ void convert_int32(const Conversion& c) {
     case DType::I16:
       return c.narrow_integer<int16_t, int32_t>();
     case DType::F16:
-      return dequantize(c.call, c.d, c.s);
+      return scale_to_half(c.call, c.d, c.s);
     case DType::I64:
       return c.plain<int64_t, int32_t>();
     default:
@@ -168,7 +168,7 @@ void convert_float(const Conversion& c) {
     case DType::I64:
       return c.to_integer<int64_t, float>();
     default:
-      return with_mode(c.round, [&](auto mode) {
+      return with_rounding(c.round, [&](auto mode) {
         elementwise<float, float>(c.call, [](float x) { return to_integral<decltype(mode)::value>(x); }, c.d, c.s);
       });
   }
@@ -197,7 +197,7 @@ void convert(const Conversion& c) {
 }
 
 // int4b_t: two elements a byte, the first in the low half. n is even.
-void unpack(f16* values, const uint8_t* bytes, uint32_t n) {
+void unpack_int4(f16* values, const uint8_t* bytes, uint32_t n) {
   const auto sign_extend = [](int v) { return static_cast<float>(v >= 8 ? v - 16 : v); };
   for (uint32_t l = 0; l < n; l += 2) {
     values[l] = sign_extend(bytes[l / 2] & 15);
@@ -211,8 +211,8 @@ int to_int4(float x) {
   return v != v ? 0 : v < -8 ? -8 : v > 7 ? 7 : static_cast<int>(v);
 }
 
-void pack(uint8_t* bytes, const f16* values, uint32_t n, Round round) {
-  with_mode(round, [&](auto mode) {
+void pack_int4(uint8_t* bytes, const f16* values, uint32_t n, Round round) {
+  with_rounding(round, [&](auto mode) {
     constexpr Round how = decltype(mode)::value;
     for (uint32_t l = 0; l < n; l += 2)
       bytes[l / 2] = static_cast<uint8_t>((to_int4<how>(values[l]) & 15) | (to_int4<how>(values[l + 1]) & 15) << 4);
@@ -234,10 +234,10 @@ void convert_int4(const Operand& dst, const Operand& src, Round round, const Lan
     other.require(n % 2 == 0, "int4b_t takes an even number of elements and pairs of equal mask bits");
     if (narrow) {
       other.write(bytes, n / 2, "destination");
-      pack(bytes, values, n, round);
+      pack_int4(bytes, values, n, round);
     } else {
       other.read(bytes, n / 2, "source");
-      unpack(values, bytes, n);
+      unpack_int4(values, bytes, n);
     }
     call.core().touches({{reinterpret_cast<uint64_t>(bytes), n / 2, 1, 0}, narrow});
   };
@@ -304,7 +304,7 @@ void cast_dequant(const Operand& dst, const Operand& src, const DequantForm& for
   if (to_half) {
     call.operand(dst, true, "destination");
     call.operand(src, false, "source");
-    dequantize(call, dst, src);
+    scale_to_half(call, dst, src);
     call.issue();
     return leave_mask(lanes);
   }
@@ -380,7 +380,7 @@ bool relu_cast(const FusedOperands& o, Sum sum) {
   return true;
 }
 
-bool compute(FusedCast op, const FusedOperands& o) {
+bool compute_fused(FusedCast op, const FusedOperands& o) {
   if (op == FusedCast::Mul) return multiply_cast(o);
   if (op == FusedCast::SubRelu) return relu_cast(o, [](float x, float y) { return x - y; });
   return relu_cast(o, [](float x, float y) { return x + y; });
@@ -395,7 +395,7 @@ void fused_cast(FusedCast op, const Operand& dst, const Operand& src0, const Ope
   call.operand(dst, true, "destination");
   call.operand(src0, false, "first source");
   call.operand(src1, false, "second source");
-  if (!compute(op, {call, dst, src0, src1})) unsupported_dtype(api, src0.dtype, pc);
+  if (!compute_fused(op, {call, dst, src0, src1})) unsupported_dtype(api, src0.dtype, pc);
   call.issue();
   leave_mask(lanes);
 }

@@ -31,7 +31,7 @@ bool holds(CompareMode mode, C x, C y) {
 }
 
 // Eight results a byte, first lane in the lowest bit.
-void pack(const uint8_t* flags, uint32_t n, uint8_t* bytes) {
+void pack_flags(const uint8_t* flags, uint32_t n, uint8_t* bytes) {
   for (uint32_t i = 0; i + 8 <= n; i += 8) {
     uint64_t eight;
     std::memcpy(&eight, flags + i, 8);
@@ -102,7 +102,7 @@ void compare_repeats(uint8_t* dst, const Operand& a, const Operand* b, const Sca
       if (b) gather_repeat<T>(*b, r, n, y);
     }
     flags_of<T>(mode, flags, n, x, y);
-    pack(flags, n, dst + r * (n / 8));
+    pack_flags(flags, n, dst + r * (n / 8));
   }
 }
 

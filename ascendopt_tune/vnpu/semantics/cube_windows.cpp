@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kMostStep = 63, kMostImage = 32767, kLeastBoundary = 1024;
 constexpr uint32_t kHalf = 8;  // columns of a tile of 4-byte elements
 
-uint32_t up(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
+uint32_t ceil_div(uint32_t n, uint32_t size) { return (n + size - 1) / size; }
 
 [[noreturn]] void not_covered(const char* api, const std::string& what, const void* pc) {
   throw KernelError(KernelError::kUnsupported, std::string(api) + ": " + what + " on the virtual NPU", api, pc);
@@ -85,7 +85,7 @@ class ImageWindows {
   }
   // The rows and columns of all repeats, as one matrix.
   void repeat(const WindowRegisters& r, const char* api, const void* pc) {
-    const uint32_t rows = up(l_.rows, kFractalRows) * kFractalRows, columns = up(l_.columns, c0_);
+    const uint32_t rows = ceil_div(l_.rows, kFractalRows) * kFractalRows, columns = ceil_div(l_.columns, c0_);
     const uint32_t down = r.repeat_columns ? 1 : r.repeat_times, along = r.repeat_columns ? r.repeat_times : 1;
     const uint32_t last = l_.first_row + (down - 1) * r.repeat_stride * kFractalRows + rows;
     if (l_.rows % kFractalRows != 0 && c0_ != kHalf && last < rows_)
@@ -135,7 +135,7 @@ class Layout {
       : to_(to), turned_(transpose || to == Memory::L0B), size_(size), tall_(tall), wide_(wide) {}
   uint32_t tiles() const {
     if (!turned_ || size_ != 4) return tall_ * wide_;
-    return 2 * tall_ * up(wide_, 2);  // columns of 8 in pairs
+    return 2 * tall_ * ceil_div(wide_, 2);  // columns of 8 in pairs
   }
   bool turned() const { return turned_; }
   bool has_gaps() const { return turned_ && size_ == 4 && wide_ % 2 != 0; }  // the last 8 rows stay as they were
@@ -151,7 +151,7 @@ class Layout {
   // Tiles of 16 columns by 8 rows: two for the 16 rows of a source tile.
   uint64_t of_four(uint32_t i, uint32_t r, uint32_t k) const {
     const uint64_t eight = 2 * uint64_t(i) + r / kHalf, sixteen = k / kFractalRows;
-    const uint64_t tile = to_ == Memory::L0A ? sixteen * 2 * tall_ + eight : eight * up(wide_, 2) + sixteen;
+    const uint64_t tile = to_ == Memory::L0A ? sixteen * 2 * tall_ + eight : eight * ceil_div(wide_, 2) + sixteen;
     return tile * kFractalBytes + k % kFractalRows * kBlockBytes + r % kHalf * 4;
   }
   Memory to_;

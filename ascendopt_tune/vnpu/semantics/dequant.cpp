@@ -15,7 +15,7 @@ float scale_of(const Dequant& d, uint32_t column) {
   return static_cast<const float*>(d.scale)[column];
 }
 
-void put(const Dequant& d, uint64_t place, float value) {
+void store_as(const Dequant& d, uint64_t place, float value) {
   if (d.dtype == DType::BF16)
     static_cast<uint16_t*>(d.dst)[place] = float_to_bfloat16(value);
   else
@@ -23,7 +23,7 @@ void put(const Dequant& d, uint64_t place, float value) {
 }
 
 // Checks and declares the operands; `pitch`: of the result's rows, in elements.
-void declare(LocalCall& call, const Dequant& d, uint64_t pitch) {
+void declare_dequant(LocalCall& call, const Dequant& d, uint64_t pitch) {
   const uint64_t least = (64 + uint64_t(d.n) + d.n + 8) * sizeof(float), most = least + (d.m - 1) * uint64_t(d.n) * 4;
   call.require(d.work == nullptr || d.work_bytes >= least,
                "sharedTmpBuffer has " + std::to_string(d.work_bytes) + " B, the least that " +
@@ -51,11 +51,11 @@ void dequantize(const Dequant& given) {
     d.n = d.count;
   }
   const uint64_t pitch = (uint64_t(d.n) + block - 1) / block * block;
-  declare(call, d, pitch);
+  declare_dequant(call, d, pitch);
   for (uint32_t r = 0; r < d.m; r++)
     for (uint32_t c = 0; c < d.count; c++)
-      put(d, r * pitch + c,
-          static_cast<float>(static_cast<const int32_t*>(d.src)[uint64_t(r) * d.n + c]) * scale_of(d, c));
+      store_as(d, r * pitch + c,
+               static_cast<float>(static_cast<const int32_t*>(d.src)[uint64_t(r) * d.n + c]) * scale_of(d, c));
   Composite cost(call.core);
   const double all = repeats_of(uint64_t(d.m) * d.n, 4);
   cost.add("Cast", all, d.dtype == DType::F32 ? 1 : 2);

@@ -14,37 +14,37 @@ namespace vnpu {
 namespace {
 
 template <typename T>
-T at(const uint8_t* data, uint32_t i) {
+T element_at(const uint8_t* data, uint32_t i) {
   T value;
   memcpy(&value, data + i * sizeof(T), sizeof(T));
   return value;
 }
 
-double number(const uint8_t* data, DType dtype, uint32_t i) {
+double number_at(const uint8_t* data, DType dtype, uint32_t i) {
   switch (dtype) {
     case DType::F32:
-      return at<float>(data, i);
+      return element_at<float>(data, i);
     case DType::F16:
-      return half_to_float(at<uint16_t>(data, i));
+      return half_to_float(element_at<uint16_t>(data, i));
     case DType::BF16:
-      return bfloat16_to_float(at<uint16_t>(data, i));
+      return bfloat16_to_float(element_at<uint16_t>(data, i));
     case DType::I8:
-      return at<int8_t>(data, i);
+      return element_at<int8_t>(data, i);
     case DType::U8:
     case DType::Bool:
-      return at<uint8_t>(data, i);
+      return element_at<uint8_t>(data, i);
     case DType::I16:
-      return at<int16_t>(data, i);
+      return element_at<int16_t>(data, i);
     case DType::U16:
-      return at<uint16_t>(data, i);
+      return element_at<uint16_t>(data, i);
     case DType::I32:
-      return at<int32_t>(data, i);
+      return element_at<int32_t>(data, i);
     case DType::U32:
-      return at<uint32_t>(data, i);
+      return element_at<uint32_t>(data, i);
     case DType::I64:
-      return static_cast<double>(at<int64_t>(data, i));
+      return static_cast<double>(element_at<int64_t>(data, i));
     case DType::U64:
-      return static_cast<double>(at<uint64_t>(data, i));
+      return static_cast<double>(element_at<uint64_t>(data, i));
     default:
       return 0;
   }
@@ -64,7 +64,7 @@ void dump(const void* data, DType dtype, uint32_t elements, const char* api) {
   const bool local = c.is_local(first) && c.is_local(last);
   if (!local && (global == nullptr || global != gm_find(reinterpret_cast<uint64_t>(last))))
     misuse(api, (std::to_string(elements) + " elements from there on are not all in one memory").c_str());
-  for (uint32_t i = 0; i < elements; i++) printf(" %g", number(first, dtype, i));
+  for (uint32_t i = 0; i < elements; i++) printf(" %g", number_at(first, dtype, i));
 }
 
 }  // namespace vnpu

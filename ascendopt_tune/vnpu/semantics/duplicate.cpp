@@ -10,7 +10,7 @@ namespace vnpu {
 namespace {
 
 template <typename T>
-void fill_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
+void spread_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
   constexpr uint32_t per_block = kBlockBytes / sizeof(T);
   const T* from = static_cast<const T*>(s.ptr);
   for (uint32_t r = 0; r < repeat; r++)
@@ -19,18 +19,18 @@ void fill_blocks(const Operand& d, const Operand& s, uint32_t repeat) {
 }
 
 template <typename T>
-bool holds(const Operand& dst, uint64_t value, uint32_t n) {
+bool holds_value(const Operand& dst, uint64_t value, uint32_t n) {
   const T* at = static_cast<const T*>(dst.ptr);
   return std::all_of(at, at + n, [v = static_cast<T>(value)](T x) { return x == v; });
 }
 
 template <typename T>
 void fill(VectorCall& call, const Operand& dst, uint64_t value, bool again) {
-  if (again && holds<T>(dst, value, call.count())) call.leaves_all_as_it_is();
+  if (again && holds_value<T>(dst, value, call.count())) call.leaves_all_as_it_is();
   elementwise<T>(call, [v = static_cast<T>(value)]() { return v; }, dst);
 }
 
-void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes, bool again, const void* pc) {
+void duplicate_lanes(const Operand& dst, uint64_t value, const Lanes& lanes, bool again, const void* pc) {
   const char* api = "Duplicate";
   // What both kinds of cores run, a constructor for one, may fill a buffer: on a cube core nothing happens (asc-devkit,
   // DuplicateImpl).
@@ -58,12 +58,14 @@ void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes, bool agai
 
 }  // namespace
 
-void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) { duplicate(dst, value, lanes, false, VNPU_PC); }
+void duplicate(const Operand& dst, uint64_t value, const Lanes& lanes) {
+  duplicate_lanes(dst, value, lanes, false, VNPU_PC);
+}
 
 void duplicate_again(const Operand& dst, uint64_t value, uint32_t count) {
   Lanes lanes;
   lanes.count = count;
-  duplicate(dst, value, lanes, true, VNPU_PC);
+  duplicate_lanes(dst, value, lanes, true, VNPU_PC);
 }
 
 void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
@@ -90,9 +92,9 @@ void brcb(const Operand& dst, const Operand& src, uint8_t repeat) {
   else
     call.write(dst.ptr, (kBlocksPerRepeat - 1) * blk + kBlockBytes, "destination", kBlockBytes, repeat, rep);
   if (size == 2)
-    fill_blocks<uint16_t>(dst, src, repeat);
+    spread_blocks<uint16_t>(dst, src, repeat);
   else
-    fill_blocks<uint32_t>(dst, src, repeat);
+    spread_blocks<uint32_t>(dst, src, repeat);
   call.issue("Brcb", DType::None, repeat);  // 8 elements in, one block each out, a repeat
 }
 

@@ -70,7 +70,7 @@ void take_registered(MatmulSetup& s, const std::vector<MatmulSetup>& all) {
 // Of vector cores that ask for one product the first one alone sends it, and all get the answer; with `joins` the
 // product begins when all have come so far (asc-devkit, SyncCubeWithVec).
 template <typename F>
-void ask(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what, bool joins = false) {
+void ask_cube(Matmul& m, const char* api, const void* pc, bool answer, uint32_t block, F what, bool joins = false) {
   Core& asking = core();
   const bool shared = m.configuration.shared;
   if (shared && asking.groups.sub(asking.index) != 0) {
@@ -154,7 +154,7 @@ void matmul_bring(Matmul& m, MatmulArea which, const void* from, uint64_t bytes,
 void matmul_init(Matmul& m, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
-  if (asks(core())) return ask(m, api, pc, false, 0, [](Matmul&, Multiplication& on) { on.init(); });
+  if (asks(core())) return ask_cube(m, api, pc, false, 0, [](Matmul&, Multiplication& on) { on.init(); });
   core().needs(CoreKind::Cube, api, pc);
   Multiplication(m, api).init();
 }
@@ -172,7 +172,7 @@ bool matmul_next(Matmul& m, bool add, void* into, const char* api) {
   matmul_needs_tiling(m, api);
   if (!Multiplication(m, api).go_on()) return false;
   m.ready = true;
-  ask(m, api, pc, false, m.at - 1, [add, into](Matmul&, Multiplication& on) { on.next(add, into, false); });
+  ask_cube(m, api, pc, false, m.at - 1, [add, into](Matmul&, Multiplication& on) { on.next(add, into, false); });
   return true;
 }
 
@@ -181,7 +181,7 @@ void matmul_out(Matmul& m, void* to, bool in_sequence, const char* api) {
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).out(to, in_sequence, false);
   check_not_shared(m, api);
-  ask(m, api, pc, true, m.at, [to, in_sequence](Matmul&, Multiplication& on) { on.out(to, in_sequence, false); });
+  ask_cube(m, api, pc, true, m.at, [to, in_sequence](Matmul&, Multiplication& on) { on.out(to, in_sequence, false); });
   core().await_answer(number_of(m), pc);
 }
 
@@ -193,7 +193,7 @@ void matmul_out_local(Matmul& m, void* to, const char* api) {
   uint8_t* area = area_of(m, MatmulArea::C);
   const uint64_t bytes = Multiplication(m, api).block_bytes();
   if (bytes > kAreaBytes) unsupported(api, "blocks of more than 256 KB");
-  ask(m, api, pc, true, m.at, [area](Matmul& held, Multiplication& on) { out_aligned(held, on, area); });
+  ask_cube(m, api, pc, true, m.at, [area](Matmul& held, Multiplication& on) { out_aligned(held, on, area); });
   core().await_answer(number_of(m), pc);
   to_local(to, area, bytes, api);
 }
@@ -202,7 +202,7 @@ void matmul_all(Matmul& m, void* to, bool wait, bool later, const char* api) {
   const void* pc = VNPU_PC;
   const Calling calling(pc);
   if (!asks(core())) return Multiplication(m, api).all(to);
-  ask(m, api, pc, wait || later, 0, [to](Matmul&, Multiplication& on) { on.all(to); }, true);
+  ask_cube(m, api, pc, wait || later, 0, [to](Matmul&, Multiplication& on) { on.all(to); }, true);
   if (wait)
     core().await_answer(number_of(m), pc);
   else
@@ -217,7 +217,7 @@ void matmul_all_local(Matmul& m, void* to, uint64_t bytes, const char* api) {
   check_not_shared(m, api);
   if (bytes > kAreaBytes) unsupported(api, "results of more than 256 KB");
   uint8_t* area = area_of(m, MatmulArea::C);
-  ask(m, api, pc, true, 0, [area, api](Matmul& held, Multiplication& on) {
+  ask_cube(m, api, pc, true, 0, [area, api](Matmul& held, Multiplication& on) {
     const uint64_t row = static_cast<uint64_t>(held.org_kc != 0 ? held.org_kc : held.org_n) * dtype_size(held.c.dtype);
     if (static_cast<uint64_t>(up(held.cut.m, 16)) * row > kAreaBytes) unsupported(api, "results of more than 256 KB");
     on.all(area);
@@ -242,7 +242,7 @@ bool matmul_start(Matmul& m, const char* api) {
   m.taken = 0;
   while (Multiplication(m, api).go_on()) {
     void* to = static_cast<uint8_t*>(m.workspace) + m.unanswered++ * Multiplication(m, api).whole_block_bytes();
-    ask(m, api, pc, true, m.at - 1, [to](Matmul& held, Multiplication& on) {
+    ask_cube(m, api, pc, true, m.at - 1, [to](Matmul& held, Multiplication& on) {
       if (on.next(false, nullptr, false)) out_aligned(held, on, to);
     });
   }
@@ -291,8 +291,8 @@ void matmul_batch(Matmul& m, void* to, const BatchCall& call, bool wait, bool la
     core().needs(CoreKind::Cube, api, pc);
     return make_batch(m, call, to, false, api);
   }
-  ask(m, api, pc, wait || later, 0,
-      [to, call, api](Matmul& held, Multiplication&) { make_batch(held, call, to, false, api); });
+  ask_cube(m, api, pc, wait || later, 0,
+           [to, call, api](Matmul& held, Multiplication&) { make_batch(held, call, to, false, api); });
   if (wait)
     core().await_answer(number_of(m), pc);
   else
@@ -312,8 +312,8 @@ void matmul_batch_local(Matmul& m, void* to, uint64_t bytes, const BatchCall& ca
                .c_str());
   if (made > kAreaBytes) unsupported(api, "results of more than 256 KB in the Unified Buffer");
   uint8_t* area = area_of(m, MatmulArea::C);
-  ask(m, api, pc, true, 0,
-      [area, call, api](Matmul& held, Multiplication&) { make_batch(held, call, area, true, api); });
+  ask_cube(m, api, pc, true, 0,
+           [area, call, api](Matmul& held, Multiplication&) { make_batch(held, call, area, true, api); });
   core().await_answer(number_of(m), pc);
   to_local(to, area, made, api);
 }
@@ -326,7 +326,7 @@ void matmul_batches(Matmul& m, uint32_t loops, const BatchCall& call, bool wait,
   const bool one_by_one = !wait && !later;
   m.taken = 0;
   const size_t number = number_of(m);
-  ask(m, api, pc, !one_by_one, 0, [loops, call, one_by_one, number, api, pc](Matmul& held, Multiplication&) {
+  ask_cube(m, api, pc, !one_by_one, 0, [loops, call, one_by_one, number, api, pc](Matmul& held, Multiplication&) {
     for (uint32_t i = 0; i < loops; i++) {
       make_batch_of(held, call, i, held.workspace, api);
       if (one_by_one) core().answer(held.from, number, pc);

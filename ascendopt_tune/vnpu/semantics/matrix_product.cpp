@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "../core/transfers.h"
@@ -66,10 +67,14 @@ struct Extent {
   uint64_t a_bytes() const { return vector ? uint64_t(k1) * kBlockBytes : uint64_t(m1) * a_k1 * kFractalBytes; }
 };
 
-void widen(const float* from, float* to, size_t n) { std::memcpy(to, from, n * sizeof *to); }
-void widen(const int8_t* from, int32_t* to, size_t n) { std::copy(from, from + n, to); }
-void widen(const TwoInts* from, int32_t* to, size_t n) {
-  for (size_t i = 0; i < n; i++) to[i] = ((from[i / 2].bits >> (i % 2 * 4) & 15) ^ 8) - 8;
+template <typename T, typename S>
+void unpack(const T* from, S* to, size_t n) {
+  if constexpr (std::is_same_v<T, TwoInts>)
+    for (size_t i = 0; i < n; i++) to[i] = ((from[i / 2].bits >> (i % 2 * 4) & 15) ^ 8) - 8;
+  else if constexpr (std::is_arithmetic_v<T>)
+    std::copy(from, from + n, to);
+  else
+    widen(from, to, n);
 }
 
 // The operands, unpacked: rows of A, and of B for every 16 columns k rows of 16.
@@ -82,9 +87,9 @@ struct Unpacked {
     for (uint32_t t = 0; t < e.k1; t++) {
       const uint32_t k0 = t * e.c0, width = std::min(e.c0, p.k - k0);
       for (uint32_t r = 0; r < p.m; r++)
-        widen(reinterpret_cast<const T*>(from_a + e.a_row(r, t)), &a[size_t(r) * p.k + k0], width);
+        unpack(reinterpret_cast<const T*>(from_a + e.a_row(r, t)), &a[size_t(r) * p.k + k0], width);
       for (uint32_t n = 0; n < e.n1 && !p.sparse; n++) {
-        widen(reinterpret_cast<const T*>(from_b + e.b_column(n * kSide, t)), tile, size_t(kSide) * e.c0);
+        unpack(reinterpret_cast<const T*>(from_b + e.b_column(n * kSide, t)), tile, size_t(kSide) * e.c0);
         S* to = &b[(size_t(n) * p.k + k0) * kSide];
         for (uint32_t k = 0; k < width; k++)
           for (uint32_t c = 0; c < kSide; c++) to[k * kSide + c] = tile[c * e.c0 + k];
@@ -138,6 +143,8 @@ VNPU_FUSED void add_products(S* sums, const S* a, size_t a_stride, const S* b, u
   }
   std::memcpy(sums, held, sizeof held);
 }
+#undef VNPU_FUSED
+#undef VNPU_FUSED_BODY
 
 // Integer sums saturate when they are added to what was there; k products alone can't overflow.
 void add_start(const int32_t* start, int32_t* sums, size_t n) {
@@ -266,8 +273,8 @@ void await_unit_flags(Core& c, uint64_t begin, uint64_t end, const char* api, co
   c.hold_back(Pipe::M, Pipe::M, c.unit_flags.changed_by(begin, end, true));  // what was taken is complete
 }
 
-void compute(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e, DType input,
-             const uint8_t* places, const char* api, const void* pc) {
+void compute_product(void* c, const void* a, const void* b, const void* bias, const Product& p, const Extent& e,
+                     DType input, const uint8_t* places, const char* api, const void* pc) {
   switch (input) {
     case DType::F16:
       return product<f16, float>(c, a, b, bias, p, e, places, api, pc);
@@ -335,7 +342,7 @@ void multiply(void* c, const void* a, const void* b, const void* bias, const Pro
   const uint8_t* const places = p.sparse ? places_of(on, b, p.k, api, pc) : nullptr;
   if (p.unit_flag != 0) await_unit_flags(on, begin, end, api, pc);
   Follower(on, {Pipe::M, api, pc, false}, p, e).follow(c, a, b, start);
-  compute(c, a, b, start, p, e, input, places, api, pc);
+  compute_product(c, a, b, start, p, e, input, places, api, pc);
   const float units = static_cast<float>(e.m1) * static_cast<float>(e.n1) * static_cast<float>(e.k1);
   const bool rounds = input == DType::F32 && on.short_floats.on;
   const Work work{on.chip.instruction(rounds ? "MmadHF32" : "Mmad", input), 1, units, 0};

@@ -27,7 +27,7 @@ const T* lane(const Reduction& r, uint32_t repeat, uint32_t l) {
 
 // The lanes of one repeat as floats; lanes that aren't enabled become `neutral`.
 template <typename T>
-void load(const Reduction& r, const RepeatLanes& lanes, uint32_t repeat, float neutral, float* out) {
+void load_lanes(const Reduction& r, const RepeatLanes& lanes, uint32_t repeat, float neutral, float* out) {
   constexpr uint32_t per_repeat = kRepeatBytes / sizeof(T);
   uint32_t last = lanes.last(repeat);
   if (r.src_blk_stride == 1 && lanes.dense()) {
@@ -126,7 +126,7 @@ void repeats_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLa
   float v[kMaxLanes];
   Best best{0, 0};
   for (uint32_t i = 0; i < lanes.repeats(); i++, dst += uint64_t(r.dst_rep_stride) * size) {
-    load<T>(r, lanes, i, 0, v);
+    load_lanes<T>(r, lanes, i, 0, v);
     if (op == ReduceOp::Sum) {
       store_result<T>(dst, ReduceResult::OnlyValue, {tree_sum<T, kRepeatBytes / sizeof(T)>(v), 0});
       continue;
@@ -151,7 +151,7 @@ void blocks_as(LocalCall& call, ReduceOp op, const Reduction& r, const RepeatLan
   float neutral = op == ReduceOp::Sum ? 0 : op == ReduceOp::Max ? -INFINITY : INFINITY, v[kMaxLanes];
   uint32_t written = 0;
   for (uint32_t i = 0; i < lanes.repeats(); i++) {
-    load<T>(r, lanes, i, neutral, v);
+    load_lanes<T>(r, lanes, i, neutral, v);
     T* dst = reinterpret_cast<T*>(static_cast<uint8_t*>(r.dst) + i * dst_stride);
     uint32_t blocks = (lanes.last(i) + per_block - 1) / per_block;
     if (i == 0) {
@@ -181,7 +181,7 @@ void pairs_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes) {
   read_source(call, r, lanes);
   float v[kMaxLanes];
   for (uint32_t i = 0; i < lanes.repeats(); i++) {
-    load<T>(r, lanes, i, 0, v);
+    load_lanes<T>(r, lanes, i, 0, v);
     T* dst = reinterpret_cast<T*>(static_cast<uint8_t*>(r.dst) + uint64_t(i) * r.dst_rep_stride * result_bytes);
     uint32_t results = (lanes.last(i) + 1) / 2;
     if (i == 0)
@@ -200,7 +200,7 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
   read_source(call, r, lanes);
   float v[kMaxLanes], sum = 0;
   for (uint32_t i = 0; i < lanes.repeats(); i++) {
-    load<T>(r, lanes, i, 0, v);
+    load_lanes<T>(r, lanes, i, 0, v);
     float one = tree_sum<T, kRepeatBytes / sizeof(T)>(v);
     sum = i == 0 ? one : rounded<T>(sum + one);
   }

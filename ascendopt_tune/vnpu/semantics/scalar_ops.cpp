@@ -58,7 +58,7 @@ bool is_shift(ScalarOp op) {
   return op == ScalarOp::ShiftLeft || op == ScalarOp::ShiftRight || op == ScalarOp::ShiftRightRound;
 }
 
-bool compute(ScalarOp op, const VectorCall& call, const Operand& d, const Operand& s, const Scalar& v) {
+bool compute_scalar(ScalarOp op, const VectorCall& call, const Operand& d, const Operand& s, const Scalar& v) {
   if (is_shift(op)) {
     switch (d.dtype) {
       case DType::I16:
@@ -103,7 +103,7 @@ void scalar_op(ScalarOp op, const Operand& dst, const Operand& src, const Scalar
   VectorCall call(lanes, api, pc);
   call.operand(dst, true, "destination");
   call.operand(src, false, "source");
-  if (!compute(op, call, dst, src, scalar)) unsupported_dtype(api, dst.dtype, pc);
+  if (!compute_scalar(op, call, dst, src, scalar)) unsupported_dtype(api, dst.dtype, pc);
   call.issue();
   leave_mask(lanes);
 }

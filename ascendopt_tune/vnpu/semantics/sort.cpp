@@ -10,23 +10,23 @@ namespace {
 constexpr uint32_t kGroup = 32;
 constexpr uint64_t kRecordBytes = 8;
 
-struct Record {
+struct ScoreRecord {
   float score;
   uint64_t bytes;  // as in memory
 };
 
-bool before(const Record& a, const Record& b) {
+bool before(const ScoreRecord& a, const ScoreRecord& b) {
   if (std::isnan(a.score)) return !std::isnan(b.score);
   return a.score > b.score;
 }
 
-Record record_of(uint64_t bytes, DType dtype) {
+ScoreRecord record_of(uint64_t bytes, DType dtype) {
   float score =
       dtype == DType::F16 ? half_to_float(static_cast<uint16_t>(bytes)) : bits_to_float(static_cast<uint32_t>(bytes));
   return {score, bytes};
 }
 
-Record record_at(const void* list, uint64_t i, DType dtype) {
+ScoreRecord record_at(const void* list, uint64_t i, DType dtype) {
   uint64_t bytes;
   std::memcpy(&bytes, static_cast<const uint8_t*>(list) + i * kRecordBytes, kRecordBytes);
   return record_of(bytes, dtype);
@@ -37,14 +37,15 @@ void check_score_dtype(const LocalCall& call, DType t) {
 }
 
 // The scores of a repeat start 128 bytes (float) or 64 bytes (half) after those of the one before.
-void sort32(LocalCall& call, void* dst, const void* scores, const uint32_t* indices, DType dtype, uint32_t repeat) {
+void sort_groups(LocalCall& call, void* dst, const void* scores, const uint32_t* indices, DType dtype,
+                 uint32_t repeat) {
   call.require(repeat <= 255, "repeatTime " + std::to_string(repeat) + " is above 255");
   uint32_t size = dtype_size(dtype), n = repeat * kGroup;
   call.read(scores, uint64_t(n) * size, "scores");
   call.read(indices, uint64_t(n) * 4, "indices");
   call.write(dst, n * kRecordBytes, "destination");
   for (uint32_t r = 0; r < repeat; r++) {
-    Record group[kGroup];
+    ScoreRecord group[kGroup];
     for (uint32_t i = 0; i < kGroup; i++) {
       uint32_t at = r * kGroup + i;
       uint64_t score = size == 2 ? static_cast<const uint16_t*>(scores)[at] : static_cast<const uint32_t*>(scores)[at];
@@ -67,7 +68,7 @@ uint32_t lists_of(const LocalCall& call, const MergeLists& m) {
 }
 
 // Repeats have documented conditions; where they don't hold, repeats have no effect.
-uint32_t repeats_of(const LocalCall& call, const MergeLists& m, uint32_t lists) {
+uint32_t merges_of(const LocalCall& call, const MergeLists& m, uint32_t lists) {
   call.require(m.repeat <= 255, "repeatTimes " + std::to_string(m.repeat) + " is above 255");
   if (m.repeat <= 1) return m.repeat;
   if (lists != 4 || m.stop_when_exhausted) return 1;
@@ -87,14 +88,14 @@ struct Merging {
   uint32_t at[4] = {0, 0, 0, 0};
 
   // Takes the first of all lists' next records; false when there is none, or a list is exhausted and that ends it.
-  bool take(Record& first) {
+  bool take(ScoreRecord& first) {
     uint32_t best = lists;
     for (uint32_t i = 0; i < lists; i++) {
       if (at[i] >= m.length[i]) {
         if (m.stop_when_exhausted) return false;
         continue;
       }
-      const Record candidate = record_at(byte_at(m.list[i], offset), at[i], dtype);
+      const ScoreRecord candidate = record_at(byte_at(m.list[i], offset), at[i], dtype);
       if (best == lists || before(candidate, first)) best = i, first = candidate;
     }
     if (best == lists) return false;
@@ -104,7 +105,7 @@ struct Merging {
 };
 
 void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
-  const uint32_t lists = lists_of(call, m), repeat = repeats_of(call, m, lists);
+  const uint32_t lists = lists_of(call, m), repeat = merges_of(call, m, lists);
   uint64_t total = 0, taken = 0;
   for (uint32_t i = 0; i < lists; i++) total += m.length[i];
   const uint64_t step = total * kRecordBytes;
@@ -113,7 +114,7 @@ void merge(LocalCall& call, void* dst, const MergeLists& m, DType dtype) {
   for (uint32_t r = 0; r < repeat; r++) {
     Merging merging{m, lists, r * step, dtype};
     uint8_t* out = static_cast<uint8_t*>(dst) + r * step;
-    Record next{0, 0};
+    ScoreRecord next{0, 0};
     for (; merging.take(next); out += kRecordBytes, taken++) {
       call.core.check_local({reinterpret_cast<uint64_t>(out), kRecordBytes, 1, 0}, kRecordBytes, call.api, call.pc,
                             "destination");
@@ -133,14 +134,14 @@ void copy(LocalCall& call, void* dst, const void* src, uint64_t bytes) {
   call.issue("Copy", DType::None, static_cast<double>((bytes + kRepeatBytes - 1) / kRepeatBytes));
 }
 
-uint8_t* at(void* p, uint64_t records) { return static_cast<uint8_t*>(p) + records * kRecordBytes; }
+uint8_t* records_at(void* p, uint64_t records) { return static_cast<uint8_t*>(p) + records * kRecordBytes; }
 
 }  // namespace
 
 void sort32(void* dst, const void* scores, const uint32_t* indices, DType dtype, uint32_t repeat) {
   LocalCall call("Sort32", VNPU_PC);
   check_score_dtype(call, dtype);
-  if (repeat) sort32(call, dst, scores, indices, dtype, repeat);
+  if (repeat) sort_groups(call, dst, scores, indices, dtype, repeat);
 }
 
 void merge_sort(void* dst, const MergeLists& lists, DType dtype) {
@@ -164,7 +165,7 @@ void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work
   LocalCall call("Sort", VNPU_PC);
   check_score_dtype(call, dtype);
   if (repeat == 0) return;
-  sort32(call, dst, scores, indices, dtype, repeat);
+  sort_groups(call, dst, scores, indices, dtype, repeat);
   uint32_t total = repeat * kGroup;
   call.core.barrier(Pipe::V);
   copy(call, work, dst, total * kRecordBytes);
@@ -173,7 +174,7 @@ void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work
     uint32_t full = total / (4 * length);
     MergeLists m;
     for (uint32_t i = 0; i < 4; i++) m.length[i] = static_cast<uint16_t>(length);
-    for (uint32_t i = 0; i < 4; i++) m.list[i] = at(work, i * length);
+    for (uint32_t i = 0; i < 4; i++) m.list[i] = records_at(work, i * length);
     m.repeat = full;
     if (full) merge(call, dst, m, dtype);
     call.core.barrier(Pipe::V);
@@ -182,11 +183,11 @@ void sort_all(void* dst, const void* scores, const uint32_t* indices, void* work
       uint32_t lists = (rest + length - 1) / length;
       m.valid = lists == 2 ? 3 : lists == 3 ? 7 : 15;
       m.repeat = 1;
-      for (uint32_t i = 0; i < lists; i++) m.list[i] = at(work, done + i * length);
+      for (uint32_t i = 0; i < lists; i++) m.list[i] = records_at(work, done + i * length);
       m.length[lists - 1] = static_cast<uint16_t>(rest - (lists - 1) * length);
-      merge(call, at(dst, done), m, dtype);
+      merge(call, records_at(dst, done), m, dtype);
     } else if (rest) {
-      copy(call, at(dst, done), at(work, done), rest * kRecordBytes);
+      copy(call, records_at(dst, done), records_at(work, done), rest * kRecordBytes);
     }
     call.core.barrier(Pipe::V);
     copy(call, work, dst, total * kRecordBytes);

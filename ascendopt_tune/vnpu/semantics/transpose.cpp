@@ -54,7 +54,7 @@ uint32_t most_in_one_group(const LocalCall& call, const RowTranspose& t) {
   return most;
 }
 
-void transpose_rows(LocalCall& call, const RowTranspose& t) {
+void turn_rows(LocalCall& call, const RowTranspose& t) {
   check_dtype(call, t.dtype);
   if (t.repeat == 0) return;
   uint32_t size = dtype_size(t.dtype), moved = size == 1 ? 16 : kBlockBytes;
@@ -96,7 +96,7 @@ void move_channels(T* dst, const T* src, uint32_t n, uint32_t c, uint32_t hw, bo
 
 void transpose_rows(const RowTranspose& t, const char* api) {
   LocalCall call(api, VNPU_PC);
-  transpose_rows(call, t);
+  turn_rows(call, t);
 }
 
 void set_address_register(uint32_t index, const uint64_t addresses[8]) {
@@ -114,7 +114,7 @@ void transpose_rows_by_register(uint32_t dst, uint32_t src, DType dtype, uint32_
   t.repeat = repeat;
   t.dst_rep_stride = dst_rep_stride;
   t.src_rep_stride = src_rep_stride;
-  transpose_rows(call, t);
+  turn_rows(call, t);
 }
 
 void transpose_16x16(void* dst, const void* src, DType dtype, const char* api) {

@@ -17,7 +17,7 @@ namespace {
 // The cube core does `copy`, and MTE1 waits for it. Nothing else is ordered there: that what was at the place has been
 // read the vector core knows when it has waited for who read it.
 template <typename Copy>
-void ask(const void* dst, const char* api, const void* pc, Copy copy) {
+void ask_for_copy(const void* dst, const char* api, const void* pc, Copy copy) {
   Core& asking = core();
   const TscmPlace place(dst);
   order(Pipe::S, Pipe::MTE3);
@@ -50,7 +50,7 @@ void ask_by_way_of_gm(void* dst, const void* src, const CopyShape& out, const ch
   void* room = message_room(static_cast<uint32_t>(span(out.bursts, out.burst_bytes, out.src_stride)), &end);
   order(Pipe::V, Pipe::MTE3);
   copy_local_to_gm(room, src, out, api);
-  ask(dst, api, pc, [room, copy, end, pc, sub = asking.groups.sub(asking.index)](void* to) {
+  ask_for_copy(dst, api, pc, [room, copy, end, pc, sub = asking.groups.sub(asking.index)](void* to) {
     copy(to, room);
     order(Pipe::MTE2, Pipe::FIX);  // which raises the flag that gives the room back
     core().free_room(sub, end, pc);
@@ -88,13 +88,13 @@ void ask_for_l1(void* dst, const void* src, const CopyShape& s, const char* api)
   const void* pc = VNPU_PC;
   if (s.bursts == 0 || s.burst_bytes == 0) return;
   check_server(api);
-  ask(dst, api, pc, [src, s, api](void* to) { copy_gm_to_local(to, src, s, api); });
+  ask_for_copy(dst, api, pc, [src, s, api](void* to) { copy_gm_to_local(to, src, s, api); });
 }
 
 void ask_for_l1(void* dst, const void* src, const RowsToTiles& s, const char* api) {
   const void* pc = VNPU_PC;
   check_server(api);
-  ask(dst, api, pc, [src, s, api](void* to) { copy_rows_to_tiles(to, src, s, api); });
+  ask_for_copy(dst, api, pc, [src, s, api](void* to) { copy_rows_to_tiles(to, src, s, api); });
 }
 
 void ask_for_l1_from_local(void* dst, const void* src, const CopyShape& s, const char* api) {

@@ -46,7 +46,7 @@ bool floating(UnaryOp op, const VectorCall& call, const Operand& d, const Operan
   return false;
 }
 
-bool compute(UnaryOp op, const VectorCall& call, const Operand& d, const Operand& s) {
+bool compute_unary(UnaryOp op, const VectorCall& call, const Operand& d, const Operand& s) {
   switch (d.dtype) {
     case DType::F32:
       return floating<float>(op, call, d, s);
@@ -73,7 +73,7 @@ void unary(UnaryOp op, const Operand& dst, const Operand& src, const Lanes& lane
   VectorCall call(lanes, api, pc);
   call.operand(dst, true, "destination");
   call.operand(src, false, "source");
-  if (!compute(op, call, dst, src)) unsupported_dtype(api, dst.dtype, pc);
+  if (!compute_unary(op, call, dst, src)) unsupported_dtype(api, dst.dtype, pc);
   call.issue();
   leave_mask(lanes);
 }

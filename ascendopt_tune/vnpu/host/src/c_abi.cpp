@@ -252,3 +252,5 @@ VNPU_API uint64_t vnpu_ctx_workspace(void* context, uint32_t index) { return AsN
 VNPU_API uint64_t vnpu_ctx_tiling_size(void* context) { return AsNode(context)->tiling_data->GetDataSize(); }
 VNPU_API uint64_t vnpu_ctx_tiling_capacity(void* context) { return AsNode(context)->tiling_data->GetCapacity(); }
 VNPU_API const void* vnpu_ctx_tiling_data(void* context) { return AsNode(context)->tiling_data->GetData(); }
+
+#undef VNPU_API

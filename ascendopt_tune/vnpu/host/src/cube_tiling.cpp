@@ -1,9 +1,7 @@
 // Which tiling a matrix multiplication gets. Every cut that fits the memories is weighed with a few rates of
 // architecture 2201 and the cheapest is taken; docs/cube.md tells the rules, tests hold the limits.
 #include "host.h"
-#pragma GCC visibility push(default)
 #include "tiling/cube_tiling.h"
-#pragma GCC visibility pop
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,6 @@
 // pointer, as where the library is missing.
 #include <dlfcn.h>
 
-#pragma GCC visibility push(default)
 namespace gert {
 class TilingContext;
 class TilingParseContext;
@@ -48,4 +47,3 @@ const LegacyCommonMgr& LegacyCommonMgr::GetInstance() {
 }
 
 }  // namespace Ops::NN
-#pragma GCC visibility pop

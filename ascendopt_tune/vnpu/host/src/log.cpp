@@ -6,9 +6,7 @@
 #include <streambuf>
 
 #include "host.h"
-#pragma GCC visibility push(default)
 #include "base/alog_pub.h"
-#pragma GCC visibility pop
 
 namespace vnpu_host {
 namespace {
@@ -102,3 +100,5 @@ int32_t AlogRecord(uint32_t, uint32_t, int32_t level, const char* format, ...) {
   return 0;
 }
 }
+
+#undef VNPU_WRAP

@@ -1,8 +1,6 @@
 // Platform queries, answered from the chip's values.
 #include "host.h"
-#pragma GCC visibility push(default)
 #include "tiling/platform/platform_ascendc.h"
-#pragma GCC visibility pop
 
 #include <cstdlib>
 

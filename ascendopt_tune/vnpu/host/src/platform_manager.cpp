@@ -8,9 +8,7 @@
 
 #include "core/chip_file.h"
 #include "host.h"
-#pragma GCC visibility push(default)
 #include "tiling/platform/platform_ascendc.h"
-#pragma GCC visibility pop
 
 namespace platform_ascendc {
 

@@ -1,5 +1,4 @@
 // Names and sizes of ge::DataType and ge::Format; the text of a shape.
-#pragma GCC visibility push(default)
 #include "exe_graph/runtime/shape.h"
 #include "graph/utils/type_utils.h"
 
@@ -8,7 +7,6 @@ namespace ops {
 std::string ToString(const gert::Shape& shape);
 std::string ToString(const gert::Shape* shape);
 }  // namespace ops
-#pragma GCC visibility pop
 
 namespace ge {
 namespace {
