@@ -28,6 +28,7 @@ LARGE = {"float16": 1.0e4, "bfloat16": 1.0e30, "float32": 1.0e30, "float64": 1.0
 _LINES = (*PATTERNS[1:], "zeros", "large", "normal", "balanced")
 _RUNS = 1 << 14  # elements of runs that are made; longer ones repeat
 _MANY_LINES, _JOINED = 32, ("sparse", "sparse", "levels", "ascending", "tiny", "equal", "balanced")
+_ALIKE = 4  # of _MANY_LINES parts of the lines: those in which lines are alike but for a few elements
 _LEAST_HIGH = 8  # lines of a tile of whose first, middle and last one something may be told
 _BORDERS = (8, 16, 32)  # at multiples of these an element of each of its lines may be told by
 _OFFSET = {"float16": 9.0, "bfloat16": 10.0}  # binary magnitude of offsets and outliers at most; others: 12
@@ -71,7 +72,41 @@ def pattern(
     out[frames] = make.nothing
     for begin, end, step in bordered:
         out[begin:end, ::step] = make.nothing
+    _make_alike(out, kinds, steps, rng)
     return out.reshape(shape)
+
+
+def _make_alike(lines: Array, kinds: Array, steps: Sequence[int], rng: np.random.Generator) -> None:
+    """Lets neighbours begin alike, or be alike but for a few elements: who tells by a part of a line, or of a tile,
+    that it is the one before takes the results of that for its own.
+
+    Of many lines some that follow each other; of few lines one, in parts as long as a tile may be.
+    """
+    rows, length = lines.shape
+    if rows >= _MANY_LINES:
+        usual = np.flatnonzero(kinds == "normal")  # of which no element decides alone
+        for i, part in enumerate(rng.permutation(_MANY_LINES)[:_ALIKE]):
+            high = max(2, min(8, rows // 16), rows // _MANY_LINES)
+            begin = min(int(part) * (rows // _MANY_LINES), rows - high)
+            if usual.size and i:
+                lines[begin] = lines[rng.choice(usual)]
+            lines[begin : begin + high] = _alike(lines[begin : begin + high], rng)
+        return
+    fitting = [s for s in steps if 3 < s <= length // 2] or [1 << k for k in range(3, 9) if 2 << k <= length]
+    if fitting and rng.random() < 0.5:
+        row, step = int(rng.integers(0, rows)), int(rng.choice(fitting))
+        parts = lines[row, : length // step * step].reshape(-1, step)
+        parts[:] = _alike(parts, rng)
+
+
+def _alike(parts: Array, rng: np.random.Generator) -> Array:
+    """The first part once more in the place of each other one, but for an end of any length up to a half, or but for
+    one element anywhere."""
+    count, length = parts.shape
+    ends = np.rint(np.exp2(rng.uniform(0, np.log2(max(2, length // 2)), (count, 1))))
+    places, lone = np.arange(length), rng.integers(0, length, (count, 1))
+    own = np.where(rng.random((count, 1)) < 0.25, places == lone, places >= length - ends)
+    return np.where(own, parts, parts[0])
 
 
 def _joined_lines(rows: int, rng: np.random.Generator) -> list[tuple[int, int, str]]:
@@ -143,15 +178,20 @@ def _few(shape: tuple[int, int], rng: np.random.Generator) -> Array:
 
 
 def balanced(shape: tuple[int, ...], most: int, rng: np.random.Generator, inward: float = 0.0) -> Array:
-    """Whole numbers up to ``most``, each beside its negative: a sum of them is 0 in any order, though few of them are.
+    """Whole numbers up to ``most``, each beside its negative: a sum of them is 0 in any order, though few of them are;
+    and so are sums of a line's halves, thirds and quarters.
 
     Args:
-        inward: of so many lines (a share) the first and the last are such a pair, and so on inwards.
+        inward: of so many lines (a share) the first and the last are such a pair instead, and so on inwards.
     """
     rows, length = int(np.prod(shape[:-1])), shape[-1]
     half = rng.integers(1, most, (rows, length // 2), endpoint=True) * rng.choice((-1, 1), (rows, length // 2))
     values = np.zeros((rows, length), np.int64)
     values[:, 0 : length // 2 * 2 : 2], values[:, 1::2] = half, -half
+    # A part of a line is what others call a line: the gates of a gated unit, queries beside keys and values.
+    for end in [length * k // parts for parts in (2, 3, 4) if length % parts == 0 for k in range(1, parts)]:
+        if end % 2:
+            values[:, end - 1 : end + 1] = 0
     inwards = rng.random(rows) < inward
     values[inwards, : length // 2], values[inwards, length - length // 2 :] = half[inwards], -half[inwards, ::-1]
     return values.reshape(shape)
@@ -234,6 +274,9 @@ class _Floats:
         of the dtype."""
         if len(normal) > 1:
             far[0] = np.exp2(rng.uniform(self.most - 1, self.most))
+        # What float32 doesn't hold beside them would leave equal numbers of many bits, of which any order of a sum but
+        # one is off by as much as they differ.
+        near = np.where(near < far * 2.0**-20, far / 4, near)
         values = np.abs(normal) * np.where(rng.random((len(normal), 1)) < 0.5, near, far / 4) + far
         if len(normal) > 2 and self.dtype == "float16":  # others, at the very end of it
             values[1] = self.end * (1 - np.abs(normal[1]) % 1 / 16)
@@ -252,14 +295,17 @@ class _Floats:
         return values
 
     def _sparse(self, normal: Array, scale: Callable[[float, float], Array], rng: np.random.Generator) -> Array:
-        """Mostly 0, or the same number: samples of it look like all of it. Of one sign in half of the lines: the
+        """Mostly 0, or 1, or the same number: samples of it look like all of it. Of one sign in half of the lines: the
         largest, or the smallest, is 0, and not all are."""
         rows = len(normal)
         sign, one_sided = rng.choice((-1.0, 1.0), (2, rows, 1))
         most = np.where((rng.random((rows, 1)) < 0.5) & (rows > 1), sign * scale(-3, 3), 0.0)
         some = normal * scale(-3, 5)
         some = np.where(one_sided > 0, np.abs(some) * sign, some)
-        return np.where(_few((rows, normal.shape[1]), rng), some + most, most)
+        few = _few((rows, normal.shape[1]), rng)
+        if rows == 1:  # a whole tensor, or a tile of it: 1 instead in its second half
+            most = (np.arange(normal.shape[1]) >= normal.shape[1] // 2).astype(np.float64)[None]
+        return np.where(few, some + most, most)
 
     def _levels(self, normal: Array, steps: Sequence[int], rng: np.random.Generator) -> Array:
         """Parts of a line, as long as a tile may be, each somewhere else or of another magnitude: who lets one part

@@ -36,6 +36,9 @@ _ARITHMETIC = 2.0**-21
 _SURELY_OVER, _SURELY_HELD = 65504.0 * 1.01, 2.0**60
 #: Elements of inputs and outputs; with more of them there is no formula in float64, for lack of memory.
 HUGE = 1 << 26
+# Of float32 results inputs are moved twice more, in other directions: where several inputs' moves cancel they do so in
+# both of the first two, which are each other's opposites. Those of 16 bits have :func:`_as_usual`.
+_ONCE_MORE = 0x3D
 _SAMPLE, _ENOUGH = 1 << 16, 16  # results that are looked at, and of one magnitude at least
 _EXPONENTS = 256  # more than float32 has on either side of 1
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
@@ -83,13 +86,14 @@ def formula(
     try:
         large = max((t.numel for t in flatten(case.inputs)), default=0) > _LARGE
         first, *second, exact = _exactly(operator, case, inputs, seed, (-1, 0) if large else (1, -1, 0))
-        other = second[0] if second else first
+        moved = [first, *second]
+        if not large and any(t.dtype == "float32" for t in flatten(case.outputs)):
+            moved += _exactly(operator, case, inputs, seed + _ONCE_MORE, (1, -1))
     except Exception:  # a reference needs no formula for float64: it is then its own
         return as_written
     expected, leeway = [], []
-    for one, wide, more, less in zip(plain, exact, first, other, strict=True):
-        arrays = zip(_listed(one), _listed(wide), _listed(more), _listed(less), strict=True)
-        pairs = [_one(a, b, c, d, close) for a, b, c, d in arrays]
+    for one, wide, *others in zip(plain, exact, *moved, strict=True):
+        pairs = [_one(a, b, c, close) for a, b, *c in zip(*map(_listed, (one, wide, *others)), strict=True)]
         values, leeways = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
         expected.append(None if one is None else values if isinstance(one, tuple) else values[0])
         leeway.append(None if one is None else leeways if isinstance(one, tuple) else leeways[0])
@@ -212,12 +216,12 @@ def _unrounded(operator: Operator, i: int, result: Any, argument: Argument) -> A
     return one(result, argument)
 
 
-def _one(plain: Array, wide: Array, up: Array, down: Array, close: Close) -> tuple[Array, Array]:
-    """Expected values and leeway of one output."""
+def _one(plain: Array, wide: Array, moved: Sequence[Array], close: Close) -> tuple[Array, Array]:
+    """Expected values and leeway of one output; ``moved``: what it is when inputs are a bit off."""
     if plain.dtype.kind == "b":
         return plain, np.zeros(plain.shape, np.float32)
     expected, leeway = plain.reshape(-1).copy(), np.empty(plain.size, np.float32)
-    other = [a.reshape(-1) for a in ((wide, up) if down is up else (wide, up, down))]
+    other = [a.reshape(-1) for a in (wide, *moved)]
     for begin in range(0, plain.size, _PART):  # what is made on the way stays in the processor's cache
         part = slice(begin, begin + _PART)
         _one_part(expected[part], leeway[part], *(a[part] for a in other), close=close)

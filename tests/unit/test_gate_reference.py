@@ -197,3 +197,12 @@ def test_a_tie_is_firm_where_all_arithmetic_comes_to_it(reference: object, firm:
     ties = (3 * x.astype(np.int64)) % 2 == 1
     assert np.all((leeway[ties] == -np.inf) == firm)
     assert np.all(leeway[~ties] >= 0)
+
+
+def test_float32_leeway_of_several_inputs_is_rarely_small_by_chance() -> None:
+    """Moves of a product and of what is added to it may cancel, and do so in the opposite direction as well."""
+    x, gain, bias = np.random.default_rng(0).standard_normal((3, 200, 200)).astype(np.float32)
+    _, leeway = expected(operator_of(lambda x, gain, bias: x * gain + bias), x, gain, bias)
+    most = (2 * np.abs(x * gain) + np.abs(bias)) * 2.0**-21
+    assert np.mean(leeway < most / 32) < 1 / 2000
+    assert np.all(leeway < most * 1.01)
