@@ -44,13 +44,14 @@ def literal(value: float) -> str:
 
 
 def knows_the_answers(gate: Gate) -> Pair:
-    """A kernel that tells the shown inputs apart by their first element, and writes the results it was given."""
+    """A kernel that tells the shown inputs apart by two elements, and writes the results it was given."""
     branches = []
     for trial in gate.trials():
         assert trial.expected is not None
         expected = ", ".join(map(literal, array(trial.expected[0])))
-        first = f"{float(array(trial.inputs[0])[0]).hex()}f"
-        branches.append(f"  if (first == {first}) {{ const float a[] = {{{expected}}}; Write(yGm, a); return; }}")
+        first, last = (f"{float(array(trial.inputs[0])[i]).hex()}f" for i in (0, -1))
+        told = f"first == {first} && last == {last}"
+        branches.append(f"  if ({told}) {{ const float a[] = {{{expected}}}; Write(yGm, a); return; }}")
     kernel = f"""\
 #include "kernel_operator.h"
 using namespace AscendC;
@@ -62,7 +63,7 @@ extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
   GlobalTensor<float> xGm, yGm;
   xGm.SetGlobalBuffer((__gm__ float*)x);
   yGm.SetGlobalBuffer((__gm__ float*)y);
-  const float first = xGm.GetValue(0);
+  const float first = xGm.GetValue(0), last = xGm.GetValue({SPEC.numel - 1});
 {chr(10).join(branches)}
 }}
 """
