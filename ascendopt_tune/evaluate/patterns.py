@@ -100,12 +100,13 @@ def _make_alike(lines: Array, kinds: Array, steps: Sequence[int], rng: np.random
 
 
 def _alike(parts: Array, rng: np.random.Generator) -> Array:
-    """The first part once more in the place of each other one, but for an end of any length up to a half, or but for
-    one element anywhere."""
+    """The first part once more in the place of each other one, but for its last element, an end of any length up to a
+    half, or one element anywhere."""
     count, length = parts.shape
     ends = np.rint(np.exp2(rng.uniform(0, np.log2(max(2, length // 2)), (count, 1))))
-    places, lone = np.arange(length), rng.integers(0, length, (count, 1))
-    own = np.where(rng.random((count, 1)) < 0.25, places == lone, places >= length - ends)
+    how, places = rng.integers(0, 3, (count, 1)), np.arange(length)
+    end = places >= length - np.where(how == 0, 1, ends)
+    own = np.where(how == 2, places == rng.integers(0, length, (count, 1)), end)
     return np.where(own, parts, parts[0])
 
 
