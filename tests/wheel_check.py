@@ -67,7 +67,7 @@ def sdist_is_whole(out: Path, tracked: set[str]) -> None:
 def installed(python: str, wheel: Path, folder: Path, *more: str) -> Path:
     """Programs of a new environment with the wheel."""
     run(python, "-m", "venv", str(folder), cwd=folder.parent)
-    pip = [str(folder / "bin/python"), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-compile"]
+    pip = [str(folder / "bin/python"), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     run(*pip, "-c", str(ROOT / "constraints.txt"), str(wheel), *more, cwd=folder.parent)
     return folder / "bin"
 
