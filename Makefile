@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-# Two workers more than processors: a test waits now and then, for a compiler or a process that it has killed (with one
-# more a quarter of two processors' time was left). A file's tests run in one worker: what they share (compiled kernels,
-# servers, torch) is made once. tests/conftest.py says which files come first.
-WORKERS := $(shell expr $$(nproc) + 2)
+# One worker more than processors: a test waits now and then, for a compiler or a process that it has killed (two more
+# were no faster). A file's tests run in one worker: what they share (compiled kernels, servers, torch) is made once.
+# tests/conftest.py says which files come first.
+WORKERS := $(shell expr $$(nproc) + 1)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-all test-fast coverage docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \

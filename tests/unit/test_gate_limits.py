@@ -287,9 +287,10 @@ os.wait()
 
 
 def test_what_a_process_waits_for_a_processor_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told that it waited for a second: so its 0.3 s last longer, and a process that sleeps still ends."""
-    monkeypatch.setattr(limits, "_waited_s", lambda pid: 1.0)
+    """It is told that it waited for so long: so its 0.3 s last longer, and a process that sleeps still ends."""
+    monkeypatch.setattr(limits, "_waited_s", lambda pid: 60.0)
     assert run(lambda: time.sleep(0.6), tmp_path, timeout_s=0.3) is None
+    monkeypatch.setattr(limits, "_waited_s", lambda pid: 1.0)
     stopped = run(lambda: time.sleep(60), tmp_path, timeout_s=0.3)
     assert stopped.kind == "timeout"
 
