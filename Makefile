@@ -12,22 +12,32 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 WORKERS := $(shell expr $$(nproc) + 1)
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-all test-fast coverage docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
+.PHONY: demo toolkits test test-all test-fast coverage docs opinfo hazard-battery gate-battery survival-battery fuzz-battery sanitize bench-vnpu \
 	bench-dispatch bank calibrate-battery dsl-battery search-battery llm-battery mkb-battery ray-battery check format wheel-check clean site \
 	first-hour examples changelog wheel-with-toolkit
 
 # With bytecode, though a run imports a fifth of it: compiling torch_npu's sources warns, which is an error in tests.
-$(VENV)/installed: setup.py pyproject.toml constraints.txt
+$(VENV)/installed-core: setup.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed: $(VENV)/installed-core
 	$(PIP) install -c constraints.txt -e ".[torch]"
 	touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
+$(VENV)/installed-test: $(VENV)/installed-core
 	$(PIP) install -c constraints.txt -e ".[torch,dev]"
-	touch $@
+	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed  ## Tune one operator on the virtual NPU; record and report go to demo-output/.
 	$(BIN)/python examples/demo.py
+
+# By name rather than installed: pip may be about to install the package again.
+BUILD_TOOLKIT := PYTHONPATH=. $(BIN)/python -c "from ascendopt_tune.build.toolkit import virtual; virtual()"
+toolkits: $(VENV)/installed-core  ## The virtual NPU's toolkit, and the one with sanitizers: what tests would build at their first need.
+	$(BUILD_TOOLKIT)
+	ASCENDOPT_SANITIZE=1 $(BUILD_TOOLKIT)
 
 test: $(VENV)/installed-test  ## The tests that every change has to pass.
 	$(BIN)/python -m pytest $(PARALLEL) --durations=25 --durations-min=10 tests
@@ -83,7 +93,7 @@ ray-battery: $(VENV)/installed-test  ## Tuning, prebuild and benchmark on a Ray 
 SANITIZED := $(addprefix tests/vnpu/test_,hazards.py restrictions.py cross_core.py api_adv_math.py api_compose.py)
 sanitize: export ASCENDOPT_SANITIZE := 1
 sanitize: $(VENV)/installed-test  ## The virtual NPU built with AddressSanitizer and UndefinedBehaviorSanitizer, tested.
-	$(BIN)/python -c "from ascendopt_tune.build.toolkit import virtual; virtual()"
+	$(BUILD_TOOLKIT)
 	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 	$(BIN)/python -m pytest -q $(PARALLEL) -p no:cacheprovider $(SANITIZED)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 _Row = np.ndarray[Any, np.dtype[np.float64]]
+_Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 #: Begins the second part of a text. The local embedder lets both parts of a text weigh the same, however long they are.
 PART = "In the code:"
@@ -65,14 +65,11 @@ class LocalEmbedder:
     name = f"local-1-{_DIMENSIONS}"
 
     def __init__(self) -> None:
-        self._documents = 0
-        self._frequency: dict[int, int] = {}
+        self._learn(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def fit(self, texts: Sequence[str]) -> None:
-        seen: Counter[int] = Counter()
-        for text in texts:
-            seen.update({number for number, _ in _hashed(text)})
-        self._documents, self._frequency = len(texts), dict(seen)
+        shown = [_shown(text)[0] for text in texts]
+        self._learn(len(texts), *np.unique(np.concatenate([*shown, np.zeros(0, np.int64)]), return_counts=True))
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         out = np.zeros((len(texts), _DIMENSIONS))
@@ -83,23 +80,30 @@ class LocalEmbedder:
         return out.astype(np.float32)
 
     def _one(self, text: str) -> _Row:
-        row = np.zeros(_DIMENSIONS)
-        weights: dict[int, float] = {}
-        for number, weight in _hashed(text):
-            weights[number] = weights.get(number, 0.0) + weight
-        for number, weight in weights.items():
-            row[number >> 1 & (_DIMENSIONS - 1)] += (1 - 2 * (number & 1)) * math.sqrt(weight) * self._idf(number)
-        return row
+        numbers, weights = _shown(text)
+        values = (1 - 2 * (numbers & 1)) * np.sqrt(weights) * self._idf(numbers)
+        return np.bincount(numbers >> 1 & (_DIMENSIONS - 1), values, _DIMENSIONS).astype(np.float64)
 
     def state(self) -> dict[str, Any]:
-        return {"documents": self._documents, "frequency": {str(k): v for k, v in sorted(self._frequency.items())}}
+        counts = zip(self._numbers.tolist(), self._counts.tolist(), strict=True)
+        return {"documents": self._documents, "frequency": {str(number): count for number, count in counts}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._documents = int(state["documents"])
-        self._frequency = {int(k): int(v) for k, v in state["frequency"].items()}
+        counts = sorted((int(number), int(count)) for number, count in state["frequency"].items())
+        numbers, seen = np.array(counts, np.int64).reshape(-1, 2).T
+        self._learn(int(state["documents"]), numbers, seen)
 
-    def _idf(self, number: int) -> float:
-        return math.log((1 + self._documents) / (1 + self._frequency.get(number, 0))) + 0.1
+    def _learn(self, documents: int, numbers: _Numbers, counts: _Numbers) -> None:
+        """``numbers``, ascending, are in so many of the ``documents`` each."""
+        self._documents, self._numbers, self._counts = documents, numbers, counts
+        # By math, not by numpy: numpy's logarithm is another one on another processor.
+        most = max([documents, *counts.tolist()])
+        self._rarity = np.array([math.log((1 + documents) / (1 + count)) + 0.1 for count in range(most + 1)])
+
+    def _idf(self, numbers: _Numbers) -> _Row:
+        at = np.searchsorted(self._numbers, numbers)
+        known = np.append(self._numbers, -1)[at] == numbers
+        return self._rarity[np.where(known, np.append(self._counts, 0)[at], 0)]
 
 
 class OpenAIEmbedder:
@@ -160,34 +164,45 @@ def _unit(row: _Row) -> _Row:
 
 def words(text: str) -> list[str]:
     """Words in lower case; numbers by their size only: ``87 %`` -> ``%80``, ``1234.5`` -> ``#3`` (ten to the 3rd)."""
-    out = []
-    for word in _WORD.findall(text.lower()):
-        if word[0].isdigit():
-            value = float(word.rstrip("% "))
-            word = f"%{int(value // 20 * 20)}" if word.endswith("%") else f"#{len(str(int(value))) - 1}"
-        out.append(word)
-    return out
-
-
-def _hashed(text: str) -> Iterator[tuple[int, float]]:
-    """(hash, weight) of everything the text shows; a thing that occurs twice comes twice."""
-    found = words(text)
-    for word in found:
-        yield from _of_word(word)
-    for first, second in pairwise(found):
-        yield _number("p", f"{first} {second}"), _WEIGHTS["p"]
+    return [_sized(word) for word in _WORD.findall(text.lower())]
 
 
 @lru_cache(maxsize=1 << 14)  # a bank's texts have a few hundred words, some thousands of times each
-def _of_word(word: str) -> tuple[tuple[int, float], ...]:
-    """(hash, weight) of a word and of the pieces of one that is no number."""
+def _sized(word: str) -> str:
+    if not word[0].isdigit():
+        return word
+    value = float(word.rstrip("% "))
+    return f"%{int(value // 20 * 20)}" if word.endswith("%") else f"#{len(str(int(value))) - 1}"
+
+
+@lru_cache(maxsize=1 << 12)  # a bank's texts are counted first and embedded then
+def _shown(text: str) -> tuple[_Numbers, _Row]:
+    """Hashes of everything the text shows, as they first appear, and the sum of each one's weights."""
+    found = words(text)
+    pairs = [_of_pair(first, second) for first, second in pairwise(found)]
+    parts = [*map(_of_word, found), (np.array(pairs, np.int64), np.full(len(pairs), _WEIGHTS["p"]))]
+    numbers, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    distinct, first_at, which = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first_at)
+    return distinct[order], np.bincount(which, weights, len(distinct)).astype(np.float64)[order]
+
+
+@lru_cache(maxsize=1 << 14)
+def _of_word(word: str) -> tuple[_Numbers, _Row]:
+    """Hashes of a word and of the pieces of one that is no number, and their weights."""
     shown = [(_number("w", word), _WEIGHTS["w"])]
     if word[0] not in "%#":
         padded = f" {word} "
         for length in _NGRAM:
             for start in range(len(padded) - length + 1):
                 shown.append((_number("c", padded[start : start + length]), _WEIGHTS["c"]))
-    return tuple(shown)
+    numbers, weights = zip(*shown, strict=True)
+    return np.array(numbers, np.int64), np.array(weights)
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_pair(first: str, second: str) -> int:
+    return _number("p", f"{first} {second}")
 
 
 def _number(kind: str, thing: str) -> int:

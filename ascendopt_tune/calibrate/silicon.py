@@ -24,10 +24,10 @@ _OURS = "ascendopt_tune"
 _TIMEOUT_S = 3600.0
 #: What ``--reduced`` runs of the registry, at small cases, instead of every operator at its own.
 _REDUCED = {
-    "add": ("x=float16[64,4096]", "y=float16[64,4096]"),
-    "dynamic_quant": ("x=bfloat16[32,5120]",),
+    "add": ("x=float16[64,1024]", "y=float16[64,1024]"),
+    "dynamic_quant": ("x=bfloat16[8,5120]",),
 }
-_REDUCED_TUNED = ("x=bfloat16[64,8192]", "gamma=bfloat16[8192]")
+_REDUCED_TUNED = ("x=bfloat16[16,4096]", "gamma=bfloat16[4096]")
 
 
 @dataclass(frozen=True)

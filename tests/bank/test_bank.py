@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
+import zlib
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -296,3 +300,30 @@ def test_vectors_are_of_length_one_and_finite(texts: list[str]) -> None:
     other = LocalEmbedder()
     other.restore(json.loads(json.dumps(embedder.state())))
     assert np.array_equal(other.embed(texts), vectors)
+
+
+def test_a_vector_is_what_its_definition_says() -> None:
+    """One number at a time: words, pairs and pieces, each by the root of its weight and how rare it is."""
+    texts = ["scalar bound: GetValue 87 % of 1234.5 us, GetValue again", "waits for MTE2", "GetValue waits"]
+    shown = []
+    for text in texts:
+        found, weights = words(text), defaultdict[str, float](float)
+        for word in found:
+            weights["w" + word] += 1.0
+            padded = "" if word[0] in "%#" else f" {word} "
+            for length in (4, 5):
+                for start in range(len(padded) - length + 1):
+                    weights["c" + padded[start : start + length]] += 0.15
+        for pair in pairwise(found):
+            weights["p" + " ".join(pair)] += 0.6
+        shown.append(weights)
+    wanted = np.zeros((3, 4096))
+    for row, weights in zip(wanted, shown, strict=True):
+        for thing, weight in weights.items():
+            number, texts_with = zlib.crc32(thing.encode()), sum(thing in other for other in shown)
+            rarity = math.log(4 / (1 + texts_with)) + 0.1
+            row[(number >> 1) % 4096] += (-1 if number & 1 else 1) * math.sqrt(weight) * rarity
+        row /= np.linalg.norm(row)
+    embedder = LocalEmbedder()
+    embedder.fit(texts)
+    np.testing.assert_allclose(embedder.embed(texts), wanted, atol=1e-7)
