@@ -112,12 +112,13 @@ namespace optiling {
 struct Shared {  // as the kernel has it
   SoftMaxTiling softmax;
   uint32_t more;
+  LogSoftMaxTiling logSoftmax;
 };
 }
 #include "tiling/tiling_api.h"
 namespace optiling {
 BEGIN_TILING_DATA_DEF(AskTilingData)
-  TILING_DATA_FIELD_DEF_ARR(uint32_t, 4, sizes);
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 6, sizes);
 END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(Ask, AskTilingData)
 }
@@ -127,7 +128,9 @@ _SHARED_BODY = """
   SoftMaxTilingFunc(ge::Shape({100, 64}), 4, 30 * (8 + 64 + 64) * 4, shared.softmax);
   SoftMaxTiling registered;
   SoftMaxTilingFunc(ge::Shape({100, 64}), 4, 30 * (8 + 64 + 64) * 4, registered);
-  uint32_t n[4] = {sizeof(shared), shared.softmax.splitM, registered.get_splitM(), uint32_t(registered.GetDataSize())};
+  LogSoftMaxTilingFunc(ge::Shape({96, 64}), 4, 30 * (8 + 64 + 64) * 4, shared.logSoftmax);
+  uint32_t n[6] = {sizeof(shared), shared.softmax.splitM, registered.get_splitM(), uint32_t(registered.GetDataSize()),
+                   shared.logSoftmax.srcM, shared.logSoftmax.splitM};
   data.set_sizes(n);
 """
 
@@ -136,4 +139,4 @@ def test_a_struct_in_front_of_tiling_api_has_the_kernels_tilings(tmp_path: Path)
     """ops-transformer's sparse_lightning_indexer_kl_loss_grad: in namespace optiling SoftMaxTiling is the tiling class
     behind that header, and the kernel's struct before it, as in CANN."""
     _, words = ask(tmp_path, _SHARED_H, _SHARED_BODY)
-    assert words == [72, 24, 24, 64]
+    assert words == [136, 24, 24, 64, 96, 24]

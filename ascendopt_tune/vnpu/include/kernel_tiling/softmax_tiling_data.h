@@ -24,11 +24,14 @@ namespace AscendC::tiling {
   FIELD(tailReduceSize)
 
 // How [srcM, srcK] is cut into pieces of splitM rows, and blocks of what is kept for each row.
-struct alignas(8) SoftMaxTiling {
 #define VNPU_FIELD(name) uint32_t name = 0;
+struct alignas(8) SoftMaxTiling {
   VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD)
-#undef VNPU_FIELD
 };
+struct alignas(8) LogSoftMaxTiling {
+  VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD)
+};
+#undef VNPU_FIELD
 
 #define VNPU_TRANSPOSE_TILING_FIELDS(FIELD) \
   FIELD(param0)                             \

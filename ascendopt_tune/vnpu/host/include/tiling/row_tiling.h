@@ -52,6 +52,11 @@ inline uint32_t softmax_row_floats(const Rows& rows, uint32_t type_size) {
 }
 
 inline void hand_over(const tiling::SoftMaxTiling& from, tiling::SoftMaxTiling& to) { to = from; }
+inline void hand_over(const tiling::SoftMaxTiling& from, tiling::LogSoftMaxTiling& to) {
+#define VNPU_FIELD(name) to.name = from.name;
+  VNPU_SOFTMAX_TILING_FIELDS(VNPU_FIELD)
+#undef VNPU_FIELD
+}
 template <typename Tiling>
 void hand_over(const tiling::SoftMaxTiling& from, Tiling& to) {
 #define VNPU_FIELD(name) to.set_##name(from.name);
