@@ -243,11 +243,40 @@ class _Build:
         return source, self._library_object(source), self.library_flags
 
     def _compiled(self, spare: Path) -> Path | None:
-        """The object of a neighbour's source; None where that doesn't compile here: it is nobody's who asked."""
-        try:
-            return self.object_of(*self._of_library(spare))
-        except _CompilerError:
+        """The object of a neighbour's source; None where that doesn't compile here: it is nobody's who asked.
+
+        A refusal holds until the source or what it includes changes: else each candidate would ask again.
+        """
+        source, target, flags = self._of_library(spare)
+        if self._is_refused(source, target):
             return None
+        try:
+            return self.object_of(source, target, flags)
+        except _CompilerError:
+            self._refuse(source, target, flags)
+            return None
+
+    def _refuse(self, source: Path, target: Path, flags: Sequence[str]) -> None:
+        with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+            deps = Path(temporary) / "d"
+            try:  # headers that aren't there are among them, by the name they are included by
+                self._run([self.compiler, *flags, "-include", _PRELUDE, "-M", "-MG", "-MF", str(deps), str(source)])
+            except _CompilerError:
+                return  # asked again
+            read = {name: _file_digest(Path(name)) for name in self._shared_files(deps)}
+            write_whole(target.with_suffix(".refused.json"), json.dumps(read))
+
+    def _is_refused(self, source: Path, target: Path) -> bool:
+        record = target.with_suffix(".refused.json")
+        if not record.exists():
+            return False
+        try:
+            known: dict[str, str] = json.loads(record.read_text(encoding="utf-8"))
+        except ValueError:
+            return False
+        folders = (source.parent, *self.operator.host_include_dirs)
+        come = (name for name, digest in known.items() if not digest and any((f / name).exists() for f in folders))
+        return next(come, None) is None and all(_file_digest(Path(n)) == h for n, h in known.items())
 
     def _kept_spares(self) -> list[Path]:
         """The spare sources that a program of this operator needed before."""

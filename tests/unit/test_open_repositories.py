@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_examples import HOST_CPP, KERNEL_CPP, TILING_H
 
-from ascendopt_tune.build.host import compile_host, find_host
+from ascendopt_tune.build.host import _Build, compile_host, find_host
 from ascendopt_tune.build.toolkit import virtual
 from ascendopt_tune.errors import HostProgramError
 from ascendopt_tune.nouns.case import Case, TensorSpec
@@ -322,3 +322,41 @@ def test_a_tiling_template_that_every_chip_asks_is_built_whatever_it_is_for(tmp_
             x = TensorSpec("float32", (asked, 8))
             result = program.tiling(Case((x, None, (x, x)), (x,), (("axes", (5, 6)),)), load_chip("ascend910b2"))
             assert struct.unpack_from("<Q", result.data, rows.offset) == (told,)
+
+
+def test_a_source_that_does_not_compile_is_not_asked_again_until_its_headers_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A candidate changes the tiling program, and links anew; what the linker misses stands in a source that includes
+    what this repository doesn't have."""
+    root = write_repository(tmp_path)
+    (root / "op_host" / "arch20").mkdir()
+    (root / "op_host" / "arch20" / "newer.h").write_text("#pragma once\nint NewerRows(int rows);\n")
+    broken = root / "op_host" / "arch20" / "newer.cpp"
+    broken.write_text("#include <nowhere.h>\nint NewerRows(int rows) { return OF_NOWHERE; }\n")
+    tiling = root / "op_host" / "arch22" / "scale_rows_tiling.cpp"
+    tiling.write_text(
+        f'#include "../arch20/newer.h"\n{tiling.read_text()}'.replace("int NewerRows(int rows);\nint R", "int R")
+    )
+    operator = load_project(root)
+    assert broken in operator.spare_sources
+    asked: list[str] = []
+    run = _Build._run
+
+    def counting(build: _Build, command: list[str]) -> None:
+        asked.extend(word for word in command if word == str(broken) and "-c" in command)
+        run(build, command)
+
+    monkeypatch.setattr(_Build, "_run", counting)
+
+    def candidate(number: int) -> None:
+        name = "op_host/arch22/scale_rows_tiling.cpp"
+        pair = operator.baseline.with_tiling(name, f"{operator.baseline.tiling[name]}\nint more_{number};\n")
+        compile_host(operator, pair, virtual(), tmp_path / "out").close()
+
+    for number in range(3):
+        candidate(number)
+    assert len(asked) == 1
+    (root / "op_host" / "arch20" / "nowhere.h").write_text("#define OF_NOWHERE 3\n")
+    candidate(3)
+    assert len(asked) == 2
