@@ -30,6 +30,17 @@ _FEW = 3  # a class with fewer findings has no line of its own
 _NEAR = 2  # lines
 
 
+def of_host(file: str) -> bool:
+    """Is a file the tiling program's, by the folder it is in?"""
+    return not {"op_host", "op_tiling", "tiling"}.isdisjoint(re.split(r"[/; ]+", file))
+
+
+def named(op: str) -> str:
+    """An operator's name: its folder, or the one above where that is a version."""
+    folders = op.split("/")
+    return folders[-2] if re.fullmatch(r"v\d+", folders[-1]) else folders[-1]
+
+
 @dataclass(frozen=True)
 class Finding:
     """A line of the reading."""
@@ -48,7 +59,7 @@ class Finding:
     @property
     def of_kernel(self) -> bool:
         """Is it in device code? The others are the tiling program's."""
-        return bool(self.file) and "op_host" not in self.file
+        return bool(self.file) and not of_host(self.file)
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:

@@ -34,10 +34,10 @@ def test_what_meets_a_finding_is_a_motif_of_its_class(reading: later.Reading) ->
 
 @each
 def test_no_operator_of_it_is_in_another_reading(reading: later.Reading) -> None:
-    names = {f.op.rpartition("/")[2] for f in reading.findings()}
+    names = {blind.named(f.op) for f in reading.findings()}
     others = {op.rpartition("/")[2] for op in (*outside.wild(), *(f.op for f in blind.reading()))}
     files = [third.READING, *(r.file for r in later.READINGS if r != reading)]
-    more = {row["op"].rpartition("/")[2] for file in files for row in blind.rows(file)}
+    more = {blind.named(row["op"]) for file in files for row in blind.rows(file)}
     assert len(names) == reading.operators
     assert not names & (others | more)
 

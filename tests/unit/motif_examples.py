@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from motif_example import HOST, PROCESS, Example, kernel
@@ -53,6 +54,12 @@ _PARTS = (
     .replace(
         "    Exp(yLocal, xLocal, n);", "    Exp(workBuf.Get<T>(), xLocal, n);\n    Exp(smallBuf.Get<T>(), xLocal, 8);"
     )
+)
+_BOUND = kernel(process=PROCESS.replace("      Compute(tileLength);\n", ""))["op_kernel/kernel.cpp"]
+_BOUND = re.sub(r"  __aicore__ inline void Compute.*?\n  }\n", "", _BOUND, flags=re.DOTALL)
+_BOUND = re.sub(r" +pipe->InitBuffer\(outQueue.*\n| +TQue<QuePosition::VECOUT.*\n", "", _BOUND)
+_BOUND = _BOUND.replace("outQueue", "inQueue").replace(
+    "TQue<QuePosition::VECIN, 1>", "TQueBind<TPosition::VECIN, TPosition::VECOUT, 1>"
 )
 _FOR_SOME = kernel("    if constexpr (sizeof(T) == 2) { Exp(workBuf.Get<T>(), xLocal, n); }")[
     "op_kernel/kernel.cpp"
@@ -526,6 +533,19 @@ EXAMPLES = (
     Example("known-value", r"xGm\.GetValue", _computing("Adds(yLocal, xLocal, knownValue0.Of(xGm, 0), n);")),
     Example("repeated-stores", r"tile = workBuf.Get<T>\(\);\s*\{?\s*for", kernel(process=_SPREAD)),
     Example("shared-buffers", r"InitBuffer\(smallBuf", {"op_kernel/kernel.cpp": _PARTS}),
+    Example(
+        "whole-copy",
+        r"DataCopyPad\(xLocal\[blocks\]",
+        kernel(
+            copy_in="""const uint32_t blocks = tileLength / 8 * 8, rest = tileLength - blocks;
+    if ((blocks != 0) && !(rest != 0)) { DataCopy(xLocal, xGm[offset], blocks); }
+    if (rest != 0) {
+      DataCopyExtParams params{1, static_cast<uint32_t>((blocks) * sizeof(xLocal.GetValue(0))) + (rest), 0, 0, 0};
+      DataCopyPad(xLocal, xGm[offset], params, padding);
+    }"""
+        ),
+    ),
+    Example("bound-queue", r"DataCopy\(moved, loaded", {"op_kernel/kernel.cpp": _BOUND}),
     Example("unneeded-buffers", r"\n +pipe->InitBuffer\(workBuf", {"op_kernel/kernel.cpp": _FOR_SOME}),
     Example("tile-length", r"% 2", kernel()),
     Example("bank-groups", r"/ 512 \* 512", kernel()),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..reading.kernel_program import KernelProgram
 from .buffers.banks import BANK_GROUPS
+from .buffers.bound_queues import BOUND_QUEUE
 from .buffers.buffers import BUFFER_LIFETIME, DOUBLE_BUFFER, EXTRA_COPY
 from .buffers.loaded_ahead import LOADED_AHEAD
 from .buffers.ping_pong import PING_PONG_BUFFERS
@@ -21,6 +22,7 @@ from .copies.copies import COPY_WITHOUT_PAD, STRIDED_COPY
 from .copies.repeated_stores import REPEATED_STORES
 from .copies.single_stores import SINGLE_STORE
 from .copies.single_values import SINGLE_VALUE
+from .copies.whole_copies import WHOLE_COPY
 from .cores.constants import CONSTANT_TILING
 from .cores.core_flags import CROSS_CORE_FLAGS
 from .cores.fills import SHARED_FILL
@@ -76,6 +78,7 @@ MOTIFS: tuple[Motif, ...] = (
     SINGLE_VALUE,
     SINGLE_STORE,
     REPEATED_STORES,
+    WHOLE_COPY,
     LOADED_AHEAD,
     STORED_TOGETHER,
     MERGED_LOADS,
@@ -85,6 +88,7 @@ MOTIFS: tuple[Motif, ...] = (
     SHARED_BUFFERS,
     UNNEEDED_BUFFERS,
     UNQUEUED,
+    BOUND_QUEUE,
     UNIT_FLAG,
     SCALAR_LOOP,
     COPIED_ELEMENTS,

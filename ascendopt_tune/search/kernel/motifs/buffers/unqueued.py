@@ -19,15 +19,14 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from .....sources.cpp import Edit, Function, apply_edits, walk
-from ...reading.classes import Members, family_members, title_of
+from ...reading.classes import Members, title_of
 from ...reading.kernel_program import ApiCall, KernelProgram, siblings, where
+from ...reading.member_calls import declared_as, member_uses, members_of_type, renamed, statement_of, taken_as
 from ...reading.traced import Buffers, Trace, UnclearTrace
 from ..motif import Change, Motif
 
 _QUEUE = re.compile(r"(?:AscendC::)?TQue\s*<\s*(?:\w+::)*(?:VECCALC|VECIN|VECOUT)\s*,[^;]*>", re.DOTALL)
 _BUFFER = re.compile(r"(?:AscendC::)?TBuf\s*<\s*(?:(?:\w+::)*(?:VECCALC|VECIN|VECOUT)\s*)?>")
-_TAKEN = re.compile(r"(?:[^=;]*\bLocalTensor\s*<[^;=]*>\s*|auto\s+)?(?:this->)?(\w+)\s*=[^=].*", re.DOTALL)
-_NAMES = ("identifier", "field_identifier")
 _LEAVES = ("return_statement", "goto_statement")
 
 
@@ -43,64 +42,20 @@ class _Queue:
     kept: bool
 
 
-def _last(name: str) -> str:
-    return name.removeprefix("this->")
-
-
-def _uses(kernel: KernelProgram, own: Iterable[Function], name: str) -> list[ApiCall] | None:
-    """The calls that name a member; None where it is named otherwise."""
-    out: list[ApiCall] = []
-    for f in own:
-        for node in walk(f.body):
-            if node.type not in _NAMES or kernel.text(f.path, node) != name:
-                continue
-            call = _call_around(kernel, f, node)
-            if call is None or not (_last(call.receiver) == name or _last(call.args[0] if call.args else "") == name):
-                return None
-            out.append(call)
-    return out
-
-
-def _call_around(kernel: KernelProgram, f: Function, node: Node) -> ApiCall | None:
-    while node.type != "call_expression":
-        if node.parent is None or node.type in ("expression_statement", "compound_statement", "declaration"):
-            return None
-        node = node.parent
-    return kernel.call_at(f, node)
-
-
-def _of_type(kernel: KernelProgram, of_type: re.Pattern[str]) -> Iterator[tuple[Members, str, list[Function]]]:
-    for line, once, own in family_members(kernel, of_type):
-        for name in (n for n in line.names if n in once):
-            yield line, name, own
-
-
 def _found(kernel: KernelProgram) -> Iterator[_Queue]:
-    for line, name, own in _of_type(kernel, _QUEUE):
-        uses = _uses(kernel, own, name)
+    for line, name, own in members_of_type(kernel, _QUEUE):
+        uses = member_uses(kernel, own, name)
         if uses is None or not {c.name for c in uses} <= {"InitBuffer", "AllocTensor", "FreeTensor"}:
             continue
         made, taken, given = (
             tuple(c for c in uses if c.name == n) for n in ("InitBuffer", "AllocTensor", "FreeTensor")
         )
         whole = all(len(c.args) == 3 for c in made) and all(c.statement is not None for c in given)
-        if not made or not taken or not whole or any(_variable(kernel, c) is None for c in taken):
+        if not made or not taken or not whole or any(taken_as(kernel, c) is None for c in taken):
             continue
         kept = _runs_once(kernel, taken, own)
         if kept or _is_scratch(kernel, made, taken, given):
             yield _Queue(line, name, made, taken, given, kept)
-
-
-def _statement(node: Node) -> Node:
-    while node.parent is not None and node.parent.type not in ("compound_statement", "else_clause", "if_statement"):
-        node = node.parent
-    return node
-
-
-def _variable(kernel: KernelProgram, taken: ApiCall) -> str | None:
-    """The name that a tensor is taken under: the only one of its statement."""
-    found = _TAKEN.fullmatch(kernel.text(taken.path, _statement(taken.node)))
-    return found[1] if found is not None else None
 
 
 def _runs_once(kernel: KernelProgram, taken: tuple[ApiCall, ...], own: Iterable[Function]) -> bool:
@@ -137,7 +92,7 @@ def _is_scratch(
         if _reached(kernel, f) & set(functions) or not _in_turn(kernel, mine, back):
             return False
         copied = _copied(kernel, f)
-        if copied is None or copied & {f"queue:{_variable(kernel, c)}" for c in mine}:
+        if copied is None or copied & {f"queue:{taken_as(kernel, c)}" for c in mine}:
             return False
     return True
 
@@ -148,8 +103,8 @@ def _in_turn(kernel: KernelProgram, taken: list[ApiCall], given: list[ApiCall]) 
     if len(calls) % 2:
         return False
     for one, two in zip(calls[::2], calls[1::2], strict=True):
-        alike = one in taken and two in given and two.args == (_variable(kernel, one),)
-        if not alike or _statement(two.node) not in siblings(_statement(one.node)):
+        alike = one in taken and two in given and two.args == (taken_as(kernel, one),)
+        if not alike or statement_of(two.node) not in siblings(statement_of(one.node)):
             return False
     return True
 
@@ -185,23 +140,6 @@ def _spelled(kernel: KernelProgram, line: Members, queue: bool = False) -> str:
     return f"{space}TQue<{space}TPosition::VECCALC, 1>" if queue else f"{space}TBuf<{space}TPosition::VECCALC>"
 
 
-def _declared(kernel: KernelProgram, line: Members, names: Iterable[str], kind: str) -> Edit:
-    """Some of the members of a line declared as of another type."""
-    other = [n for n in line.names if n in names]
-    if len(other) == len(line.names):
-        return kernel.replace(line.path, line.type, kind)
-    rest = ", ".join(n for n in line.names if n not in other)
-    space = kernel.indent(line.path, line.node)
-    text = f"{kernel.text(line.path, line.type)} {rest};\n{space}{kind} {', '.join(other)};"
-    return kernel.replace(line.path, line.node, text)
-
-
-def _renamed(kernel: KernelProgram, call: ApiCall, name: str) -> Edit:
-    called = call.node.child_by_field_name("function")
-    node = next(n for n in walk(called or call.node) if n.type in _NAMES and kernel.text(call.path, n) == call.name)
-    return kernel.replace(call.path, node, name)
-
-
 def _as_buffers(kernel: KernelProgram, queues: Iterable[_Queue]) -> tuple[Edit, ...]:
     edits: list[Edit] = []
     lines: dict[tuple[str, int], tuple[Members, list[str]]] = {}
@@ -210,9 +148,9 @@ def _as_buffers(kernel: KernelProgram, queues: Iterable[_Queue]) -> tuple[Edit, 
         for c in q.made:
             _, count, length = c.arguments
             edits.append(Edit(c.path, count.start_byte, length.start_byte, ""))
-        edits += [_renamed(kernel, c, "Get") for c in q.taken]
+        edits += [renamed(kernel, c, "Get") for c in q.taken]
         edits += [kernel.delete(c.path, c.statement) for c in q.given if c.statement is not None]
-    edits += [_declared(kernel, line, names, _spelled(kernel, line)) for line, names in lines.values()]
+    edits += [declared_as(kernel, line, names, _spelled(kernel, line)) for line, names in lines.values()]
     return tuple(edits)
 
 
@@ -240,14 +178,14 @@ def _faster(kernel: KernelProgram) -> Iterator[Change]:
 
 def _slower(kernel: KernelProgram) -> Iterator[Change]:
     """A buffer that one function takes for itself, as a queue that it takes a tensor from and gives it back to."""
-    for line, name, own in _of_type(kernel, _BUFFER):
-        uses = _uses(kernel, own, name) or []
+    for line, name, own in members_of_type(kernel, _BUFFER):
+        uses = member_uses(kernel, own, name) or []
         made, got = ([c for c in uses if c.name == n] for n in ("InitBuffer", "Get"))
         if len(uses) != len(made) + len(got) or len(got) != 1 or any(len(c.args) != 2 for c in made) or got[0].args:
             continue
-        f, block = got[0].function, siblings(_statement(got[0].node))
-        variable = _variable(kernel, got[0])
-        alone = "LocalTensor" in kernel.text(f.path, _statement(got[0].node)).partition("=")[0]
+        f, block = got[0].function, siblings(statement_of(got[0].node))
+        variable = taken_as(kernel, got[0])
+        alone = "LocalTensor" in kernel.text(f.path, statement_of(got[0].node)).partition("=")[0]
         if variable is None or not alone or any(n.type in _LEAVES for n in walk(f.body)):
             continue
         copied = _copied(kernel, f)
@@ -255,8 +193,8 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
             continue
         edits = [Edit(c.path, n.start_byte, n.start_byte, "1, ") for c in made for n in c.arguments[1:]]
         edits += [
-            _declared(kernel, line, [name], _spelled(kernel, line, True)),
-            _renamed(kernel, got[0], "AllocTensor"),
+            declared_as(kernel, line, [name], _spelled(kernel, line, True)),
+            renamed(kernel, got[0], "AllocTensor"),
         ]
         edits.append(kernel.after(f.path, block[-1], f"{name}.FreeTensor({variable});"))
         yield Change(f"{title_of(kernel, line)}/{name}", f"{name} is taken from a queue and given back", tuple(edits))

@@ -16,6 +16,7 @@ from ...reading.declared import global_tensors
 from ...reading.kernel_program import ApiCall, Block, BlockStep, KernelProgram
 from ..motif import Change, Motif
 from .asked_ahead import changes, moved_on
+from .carried_values import carried_values
 from .kept_elements import kept_elements
 from .loads_first import loads_first
 
@@ -172,6 +173,7 @@ def _value_faster(kernel: KernelProgram) -> Iterator[Change]:
                     yield from _kept(kernel, block, {text: runs.pop(text)}, taken)
         yield from _kept(kernel, block, runs, taken)
     yield from kept_elements(kernel)
+    yield from carried_values(kernel)
 
 
 def _kept(
@@ -392,7 +394,8 @@ KEPT_VALUE = Motif(
     name="kept-value",
     title="A value is read once",
     description="GetValue takes the scalar unit 10 cycles from UB and hundreds from GM when the line isn't cached; a "
-    "value that is used again belongs into a variable, also over the turns of a loop that reads and sets it each time.",
+    "value that is used again belongs into a variable, also over the turns of a loop that reads and sets it each time, "
+    "or whose next turn begins with what this one ends with.",
     bottlenecks=("scalar", "scalar round trips"),
     preconditions="Nothing writes the element between the reads.",
     faster=_value_faster,
