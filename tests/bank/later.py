@@ -42,7 +42,13 @@ class Reading:
         return [f for f in map(blind.finding_of, blind.rows(self.file)) if f.of_kernel]
 
 
-READINGS = (Reading("fourth", 4), Reading("fifth", 4), Reading("sixth", 12), Reading("seventh", 10), Reading("eighth", 10))
+READINGS = (
+    Reading("fourth", 4),
+    Reading("fifth", 4),
+    Reading("sixth", 12),
+    Reading("seventh", 10),
+    Reading("eighth", 10),
+)
 
 
 def table(every: list[blind.Finding]) -> str:
