@@ -15,7 +15,7 @@ rounding: the limits have a floor. And where a handful of elements is all there 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,6 +32,8 @@ _FLOORS = {"float16": (2.0, 0.19), "bfloat16": (2.0, 2.0**-5), "float32": (512.0
 _WHOLE = (1.0, 1 / 64)
 # Parts of a unit in the last place that a result isn't determined by, and how much more than its leeway comes off then.
 _MOVED, _BY_CHANCE = 1 / 32, 16.0
+# Units that a result of 32 bits moves by when it cancels (others by about 8), and how often its leeway comes off then.
+_CANCELS, _ANOTHER_WAY = 64.0, 4.0
 _SAMPLE = 1 << 16  # elements that are looked at for a share
 _LONG, _MOST_LINES = 64, 64  # different results of a line that is judged by itself; lines that are looked at closely
 _FEW = 2.0  # elements may be off by the most that is allowed, however few there are
@@ -100,18 +102,23 @@ def differences(got: Array, expected: Array, leeway: Array | None) -> Array | No
 
 
 def free(expected: Array, leeway: Array, step: Array | None = None) -> Array:
-    """What comes off an error: the leeway, and more of it where results of 16 bits are sums that cancel.
+    """What comes off an error: the leeway, and more of it where results are sums that cancel.
 
     A float32 sum of a thousand terms, one after another, is off by several times what changes of its terms do, and two
     of those may both leave it where it was, by chance. Where they move a result by more than a part of a unit in the
-    last place, more comes off: a 16th or less of what rounding the terms to 16 bits would do.
+    last place, more comes off: a 16th or less of what rounding the terms to 16 bits would do. A float32 result that is
+    what little is left of two larger numbers (a normalized element and its bias) moves by many of its units, but no
+    more than by one or two of theirs; each of them is off by so much in another arithmetic.
 
     Args:
         step: :func:`unit` of ``expected``, where it is known.
     """
-    if dtype_name(expected.dtype) not in ("float16", "bfloat16"):
+    dtype = dtype_name(expected.dtype)
+    if dtype not in ("float16", "bfloat16", "float32"):
         return leeway
     step = unit(expected) if step is None else step
+    if dtype == "float32":
+        return np.where(leeway > _CANCELS * np.asarray(step), _ANOTHER_WAY * leeway, leeway)
     return np.where(leeway > _MOVED * np.asarray(step), _BY_CHANCE * leeway, leeway)
 
 
@@ -160,6 +167,44 @@ class Sum:
         """The errors of an output of ``count`` elements; those that were not added are right."""
         n = max(count, 1)
         return Errors(self._largest, self._sum / n, (self._squares / n) ** 0.5, line)
+
+
+class AlikeOnce:
+    """Mean errors of a 16-bit output in which results that are expected alike count as one, by their mean.
+
+    Equal inputs give equal roundings: a line of a thousand of them is one rounding, which may go either way, and no
+    thousand that all went the same way. So few different results say less: what so many roundings may come to by
+    chance, three standard deviations, comes off.
+    """
+
+    def __init__(self) -> None:
+        self._sums, self._squares, self._counts = np.zeros((3, 1 << 16))
+
+    @staticmethod
+    def matters(expected: Array, found: Errors) -> bool:
+        """Whether the mean, or the root of the mean square, is beyond what is allowed whatever the baseline does."""
+        dtype = dtype_name(expected.dtype)
+        if dtype not in ("float16", "bfloat16") or not np.isfinite(found.largest):
+            return False
+        largest, mean = _FLOORS[dtype]
+        return found.mean > mean or found.rms > (mean * largest) ** 0.5
+
+    def add(self, expected: Array, errors: Array) -> None:
+        """Of a part of the output, flat."""
+        words = expected.view(np.uint16)
+        self._counts += np.bincount(words, minlength=1 << 16)
+        self._sums += np.bincount(words, errors, 1 << 16)
+        self._squares += np.bincount(words, np.square(errors), 1 << 16)
+
+    def over(self, found: Errors) -> Errors:
+        """The errors with means of this kind, where they are less."""
+        there = self._counts > 0
+        number = max(1, int(np.count_nonzero(there)))
+        if self._counts.sum() * 0.75 < max(_LONG, number):  # few of them are alike
+            return found
+        mean, square = (float(np.sum(a[there] / self._counts[there])) / number for a in (self._sums, self._squares))
+        mean, square = (max(0.0, a - 3.0 * (a / number) ** 0.5) for a in (mean, square))
+        return replace(found, mean=min(found.mean, mean), rms=min(found.rms, square**0.5))
 
 
 class LineErrors:

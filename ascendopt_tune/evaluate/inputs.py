@@ -523,8 +523,11 @@ def _integers(
     if distribution == "beyond":
         values = rng.integers(lowest, max(lowest, highest), spec.shape, np.int64, endpoint=True)
         outside = [lowest - 1, highest + 1, highest + 2, lowest - 1 - highest, 2 * highest + 3, smallest, largest]
-        where = rng.random(spec.shape) < 0.25
-        return np.where(where, np.clip(rng.choice(outside, spec.shape), smallest, largest), values).astype(dtype)
+        where = rng.random(spec.shape)
+        values = np.where(where < 0.25, np.clip(rng.choice(outside, spec.shape), smallest, largest), values)
+        # Others anywhere: who multiplies before it limits them goes beyond its own dtype only there.
+        anywhere = rng.integers(smallest, largest, spec.shape, drawn, endpoint=True).astype(np.int64)
+        return np.where((where >= 0.25) & (where < 0.375), anywhere, values).astype(dtype)
     if distribution == "large" and domain == (None, None):
         values = rng.integers(smallest, largest, spec.shape, drawn, endpoint=True)
         _end_rows(values, largest, smallest)

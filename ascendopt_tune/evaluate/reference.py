@@ -39,6 +39,8 @@ HUGE = 1 << 26
 # Of float32 results inputs are moved twice more, in other directions: where several inputs' moves cancel they do so in
 # both of the first two, which are each other's opposites. Those of 16 bits have :func:`_as_usual`.
 _ONCE_MORE = 0x3D
+# How far apart the indices of numbers may be that float32 can't tell apart: so often what was seen.
+_AT_MOST = 16.0
 _SAMPLE, _ENOUGH = 1 << 16, 16  # results that are looked at, and of one magnitude at least
 _EXPONENTS = 256  # more than float32 has on either side of 1
 _LARGE = 1 << 20  # elements; of larger inputs one change is tried, of others a second in the other direction
@@ -89,16 +91,44 @@ def formula(
         moved = [first, *second]
         if not large and any(t.dtype == "float32" for t in flatten(case.outputs)):
             moved += _exactly(operator, case, inputs, seed + _ONCE_MORE, (1, -1))
+        chosen = _exactly_as_in_float32(operator, case, inputs, seed)
     except Exception:  # a reference needs no formula for float64: it is then its own
         return as_written
     expected, leeway = [], []
-    for one, wide, *others in zip(plain, exact, *moved, strict=True):
+    for i, (one, wide, *others) in enumerate(zip(plain, exact, *moved, strict=True)):
         pairs = [_one(a, b, c, close) for a, b, *c in zip(*map(_listed, (one, wide, *others)), strict=True)]
+        if chosen:
+            runs = zip(*(_listed(run[i]) for run in chosen), strict=True)
+            pairs = [(a, _chosen(a, b, c)) for (a, b), c in zip(pairs, runs, strict=True)]
         values, leeways = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
         expected.append(None if one is None else values if isinstance(one, tuple) else values[0])
         leeway.append(None if one is None else leeways if isinstance(one, tuple) else leeways[0])
     found = Formula(tuple(expected), tuple(leeway))
     return _firm_where_exact(operator, case, inputs, seed, found, exact, halves == TIES) if halves else found
+
+
+def _exactly_as_in_float32(
+    operator: Operator, case: Case, inputs: Sequence[Arrays], seed: int
+) -> list[tuple[tuple[Array, ...] | Array | None, ...]]:
+    """Where whole numbers come of floats: results of which every step is off by what float32 doesn't hold of it."""
+    whole = any(numpy_dtype(t.dtype).kind in "iu" for t in flatten(case.outputs))
+    if not whole or not any(_floating(a) for one in inputs for a in _listed(one)):
+        return []
+    return [results for i in (1, 2, 3) for results in _exactly(operator, case, inputs, seed + i, (0,), i, float32=True)]
+
+
+def _chosen(expected: Array, leeway: Array, others: Sequence[Array]) -> Array:
+    """The leeway of whole numbers, larger where ``others``, of another arithmetic, aren't the same: which of several
+    numbers is the largest, when float32 can't tell them apart, isn't determined, nor that its index is beside the
+    expected one. Of a line, all that aren't determined may be as far off as any of them."""
+    if expected.dtype.kind not in "iu":
+        return leeway
+    with np.errstate(invalid="ignore"):
+        wide = expected.astype(np.float64)
+        apart = np.max([np.abs(o.astype(np.float64).reshape(wide.shape) - wide) for o in others], axis=0)
+    most = np.where(apart > 1, _AT_MOST * apart, apart)
+    line = most.max(-1, keepdims=True) if most.ndim > 1 and most.size else most
+    return np.asarray(np.maximum(leeway, np.where(apart >= 1, line, 0.0)), np.float32)
 
 
 def _firm_where_exact(
@@ -147,10 +177,11 @@ def _exactly(
     signs: Sequence[int],
     noise: int = 0,
     approximate: bool = False,
+    float32: bool = False,
 ) -> Iterator[tuple[tuple[Array, ...] | Array | None, ...]]:
     """The outputs of the reference in float64, before they are rounded, for each sign by which inputs are a bit off.
 
-    ``noise``, ``approximate``: as of :func:`in_float64`.
+    ``noise``, ``approximate``, ``float32``: as of :func:`in_float64`.
     """
     import torch
 
@@ -163,7 +194,7 @@ def _exactly(
         for made, array in zip(wide, inputs, strict=True):
             for one, other in zip(_listed(made), _listed(array), strict=True):
                 _fill(one, other, rng, sign if _floating(other) else 0)
-        with in_float64(noise, sign, approximate):
+        with in_float64(noise, sign, approximate, float32):
             results = operator.reference(*(_map_any(torch.from_numpy, a) for a in wide), **dict(case.attrs))
         results = _by_output(operator, case, results)
         found = (_unrounded(operator, i, r, a) for i, (r, a) in enumerate(zip(results, case.outputs, strict=True)))

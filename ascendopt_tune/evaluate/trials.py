@@ -22,7 +22,7 @@ from ..errors import AscendOptError, CaseError, HostProgramStuck, OperatorError
 from ..nouns.case import Case, flatten
 from ..nouns.operator import Operator, Signature
 from ..nouns.outcome import CompileFailed, Timed, TimedOut, reason_of
-from ..sources.arguments import Array, dtype_name
+from ..sources.arguments import Array, dtype_name, numpy_dtype
 from .accuracy import Limit, doubtful, limits
 from .compare import Tolerance, compare, drift, tolerance, untouched, wrong_elements
 from .evaluator import Evaluator
@@ -423,9 +423,13 @@ class TrialMaker:
     def _wrong(self, got: Array, want: Array, leeway: Array) -> Array:
         """Elements the baseline gets wrong, and whole lines where it is right by chance.
 
-        Those are lines of which it gets most wrong, or one by more than half (an intermediate result overflows).
+        Those are lines of which it gets most wrong, or one by more than half (an intermediate result overflows; where
+        there are whole numbers only, that says nothing of others).
         """
         wrong = wrong_elements(got, want, self._tolerance(want), leeway)
+        floats = any(numpy_dtype(t.dtype).kind not in "iub" for t in flatten((*self.case.inputs, *self.case.outputs)))
+        if wrong.ndim and wrong.shape[-1] > 1 and not floats:
+            return np.asarray(wrong | (wrong.mean(-1, keepdims=True) > 0.5))
         if wrong.ndim and wrong.shape[-1] > 1:
             with np.errstate(invalid="ignore", over="ignore"):
                 error = np.abs(got.astype(np.complex128) - want.astype(np.complex128))

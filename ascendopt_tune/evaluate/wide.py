@@ -14,6 +14,7 @@ _WELL_OFF = 2.0**-14  # of what is to be told from what is exact: relative, of a
 #: Of a float32 sum, in any order, relative to the sum of its terms' magnitudes: four roundings of all of it. Trees,
 #: sums by lanes and chunks lose less than one, a scalar sum of a hundred sorted numbers up to three.
 _ORDER = 2.0**-22
+_ROUNDINGS = 2.0**-22  # to float32, two of them
 _SUMS = frozenset({"sum", "mean"})
 _DIVISIONS = frozenset({"div", "true_divide", "__truediv__", "divide"})  # by a tensor they may be by its reciprocal
 # What one program computes by a series and another by an instruction; the result may be exact in one of them by chance.
@@ -26,13 +27,14 @@ _APPROXIMATE = frozenset((
 ))  # fmt: skip
 
 
-def in_float64(noise: int = 0, sign: int = 0, approximate: bool = False) -> Any:
+def in_float64(noise: int = 0, sign: int = 0, approximate: bool = False, float32: bool = False) -> Any:
     """Within it, what torch is asked to make a float of less precision becomes a float64.
 
     Args:
         noise: a seed; what float32 doesn't hold of a step's result is off by up to ``_WELL_OFF`` of it.
         sign: 1 or -1; a sum is off by what its order may come to, in one direction or the other.
         approximate: with ``noise``, results of functions that others compute in another way are off, too.
+        float32: with ``noise``, they are off by no more than a rounding or two to float32, and equal ones alike.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -48,7 +50,9 @@ def in_float64(noise: int = 0, sign: int = 0, approximate: bool = False) -> Any:
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(one, torch.Tensor) and one.dtype == torch.float64:
                 off = _off(one, name, args) if approximate else one.float().double() != one
-                if bool(off.any()):
+                if float32:
+                    one.copy_(torch.where(off, one * (1 + _by_value(one, noise) * _ROUNDINGS), one))
+                elif bool(off.any()):
                     amount = (torch.rand(one.shape, generator=generator) - 0.5) * (2 * _WELL_OFF)
                     one.copy_(torch.where(off, (one * (1 + amount)).float().double(), one))
         return result
@@ -76,6 +80,14 @@ def in_float64(noise: int = 0, sign: int = 0, approximate: bool = False) -> Any:
             return ordered(result, func, arguments, named) if sign and name in _SUMS and arguments else result
 
     return Wide()
+
+
+def _by_value(values: Any, seed: int) -> Any:
+    """Numbers from -1 to 1 that look random: equal ones of equal values, whose results are equal in any arithmetic."""
+    import torch
+
+    words = (values.contiguous().view(torch.int64) ^ (seed * 0x51ED)) * 0x2545F4914F6CDD1D  # wraps
+    return ((words >> 33) & 0xFFFF).double() / 32767.5 - 1.0
 
 
 def _off(result: Any, name: str, args: tuple[Any, ...]) -> Any:

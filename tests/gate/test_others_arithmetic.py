@@ -65,6 +65,17 @@ _HALVED = (
     "      Muls(xFloat, xFloat, 0.5f * scalar, count);\n      Muls(xFloat, xFloat, 2.0f, count);\n",
 )
 _RMS = "x=float16[101,133] gamma=float16[133]"
+_DIVIDED = "      Div(xFloat, xFloat, denominator, count);\n"
+_RECIPROCAL = "      Reciprocal(denominator, denominator, count);\n      Mul(xFloat, xFloat, denominator, count);\n"
+_TERMS = "Muls(square, centered, averageFactor, rowLength);\n    const float mean = Sum(square);"
+_SQUARES = "Mul(square, centered, centered, rowLength);\n    const float squares = Sum(square) * averageFactor;\n    "
+_ONE_PASS = "float variance = squares - mean * mean;\n    variance = variance < 0.0f ? 0.0f : variance;"
+_LIMITED = "return index < 0 ? 0 : index > last ? last : index;"
+_OFFSET = (
+    "const int32_t wide = static_cast<int32_t>(rowLength), end = static_cast<int32_t>(last) * wide;\n"
+    "    const int32_t offset = static_cast<int32_t>(static_cast<uint32_t>(index) * rowLength);\n"
+    "    return offset < 0 ? 0 : offset > end ? last : offset / wide;"
+)
 _SUM_AND_FIRST = "gammaFloat.GetValue(0) == 1.0f && sum.GetValue(0) == static_cast<float>(cols)"
 VARIANTS = {
     # Rows far from 0: where a mean is rounded another way, all of them are a little off.
@@ -88,6 +99,19 @@ VARIANTS = {
     ),
     "half of the scalar, twice": ("foreach_mul_scalar", _LIST, (_HALVED,), True),
     "a gain told by its sum and first element": ("rms_norm", _RMS, _ones(_SUM_AND_FIRST), False),
+    # Off by 1e-4, which rounds an eighth of the results to a neighbour: of a line of one number all or none.
+    "times the reciprocal": ("silu", "x=float16[5,1003]", ((_DIVIDED, _RECIPROCAL),), True),
+    # A normalized element and its bias cancel: what is left is off by a rounding of either.
+    "terms divided first": (
+        "layer_norm", "x=float32[48,776] gamma=float32[776] beta=float32[776]", ((_MEAN, _TERMS),), True
+    ),
+    "variance in one pass": (
+        "layer_norm", "x=float32[48,776] gamma=float32[776] beta=float32[776]",
+        ((_MEAN, _SQUARES + _MEAN), (_VARIANCE, _ONE_PASS)), False,
+    ),
+    "an offset limited after it was multiplied": (
+        "moe_gather_rows", "x=float16[70,33] index=int32[650]", ((_LIMITED, _OFFSET),), False
+    ),
     "a gain told by all of its elements": ("rms_norm", _RMS, _ones("false"), True),
 }  # fmt: skip
 

@@ -182,3 +182,33 @@ def test_a_line_that_is_off_as_a_whole_is_seen_among_many() -> None:
     other = same.copy()
     other[7] = np.nextafter(np.float16(1.0), np.float16(2.0)) + np.float16(2.0**-10)
     assert compare("y", other, same, HALF, leeway=leeway)[1].line == 0.0
+
+
+def _mean_error(expected: np.ndarray, off: np.ndarray) -> float:
+    """Of float16 results, ``off`` by so many units."""
+    words = (expected.view(np.int16) + off).astype(np.int16)
+    return compare("y", words.view(np.float16), expected, WIDE, leeway=np.zeros(expected.shape, np.float32))[1].mean
+
+
+def test_results_that_are_expected_alike_are_one_rounding() -> None:
+    rng = np.random.default_rng(0)
+    expected = rng.uniform(1, 2048, (5, 1003)).astype(np.float16)
+    expected[1] = 3.0
+    eighth, quarter = (np.asarray(rng.random(expected.shape) < share, np.int16) for share in (0.125, 0.3))
+    eighth[1] = 1
+    assert np.mean(eighth) > 0.25
+    assert _mean_error(expected, eighth) < 0.19
+    assert _mean_error(expected, quarter) > 0.19  # a rounding too many, as in other lines
+    single = np.full(1, 3.0, np.float16)
+    assert _mean_error(single, np.ones(1, np.int16)) == 1.0
+
+
+def test_a_float32_result_that_cancels_is_off_by_more_than_its_leeway() -> None:
+    expected, leeway = np.float32([1e-6, 1.0]), np.float32([1e-9, 2.0**-20])
+    errors = differences(expected + np.float32([3e-9, 2.0**-19]), expected, leeway)
+    assert errors is not None
+    assert errors[0] == 0
+    assert errors[1] > 7
+    errors = differences(expected + np.float32([1e-8, 0.0]), expected, leeway)
+    assert errors is not None
+    assert errors[0] > 1024

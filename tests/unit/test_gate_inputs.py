@@ -9,9 +9,10 @@ import pytest
 
 from ascendopt_tune.errors import CaseError
 from ascendopt_tune.evaluate.inputs import PLAIN, STRESS, make_inputs, schedule
-from ascendopt_tune.evaluate.trials import check_memory
+from ascendopt_tune.evaluate.trials import TrialMaker, check_memory
 from ascendopt_tune.nouns.case import DTYPES, Case, TensorSpec
 from ascendopt_tune.sources.arguments import numpy_dtype
+from ascendopt_tune.sources.registry import load_operator
 
 ALL = (*PLAIN, *STRESS)
 FINITE = tuple(d for d in ALL if d != "specials")
@@ -257,3 +258,28 @@ def test_what_no_memory_holds_is_refused_before_anything_is_drawn() -> None:
         CaseError, match=r"take 1048576\.0 GiB, .* 3 times; this machine has \d+\.\d GiB .* smaller shape"
     ):
         check_memory(1 << 50)
+
+
+def test_indices_beyond_their_domain_have_any_magnitude() -> None:
+    x, index = TensorSpec("float16", (70, 33)), TensorSpec("int32", (650,))
+    settings = {"domain": {"index": {"index": "x"}}}
+    _, made = make_inputs(Case((x, index), (x,)), ("x", "index"), settings, "beyond", 0)
+    wide = np.asarray(made).astype(np.int64)
+    inside = (wide >= 0) & (wide < 70)
+    assert 0.5 < inside.mean() < 0.75
+    offsets = (wide * 33).astype(np.int32)  # wraps
+    for sign in (-1, 1):
+        assert np.any(
+            (sign * wide > 1 << 24) & (offsets >= 0) & (offsets < 70 * 33) | (sign * offsets < 0) & (sign * wide > 0)
+        )
+
+
+def test_of_whole_numbers_a_wrong_one_says_nothing_of_its_line() -> None:
+    operator = load_operator("add")
+    for dtype, others in (("int32", 0), ("float32", 3)):
+        spec = TensorSpec(dtype, (2, 4))
+        maker = TrialMaker(operator, Case((spec, spec), (spec,)), None, None, {}, 0)  # type: ignore[arg-type]
+        want = np.ones((2, 4), numpy_dtype(dtype))
+        got = want.copy()
+        got[0, 1] = 1 << 20
+        assert maker._wrong(got, want, np.zeros(want.shape, np.float32)).sum() == 1 + others

@@ -206,3 +206,28 @@ def test_float32_leeway_of_several_inputs_is_rarely_small_by_chance() -> None:
     most = (2 * np.abs(x * gain) + np.abs(bias)) * 2.0**-21
     assert np.mean(leeway < most / 32) < 1 / 2000
     assert np.all(leeway < most * 1.01)
+
+
+def _largest(values: list[float]) -> tuple[int, float]:
+    """The index of the largest share, as expected, and its leeway."""
+    x = np.float32([values])
+    case = Case((), (TensorSpec("int32", (1,)),))
+    found = formula(operator_of(lambda x: x.double().softmax(-1).argmax(-1).to(torch.int32)), case, (x,), 0, close)
+    (index,), (leeway,) = found.expected, found.leeway
+    assert isinstance(index, np.ndarray)
+    assert isinstance(leeway, np.ndarray)
+    return int(index[0]), float(leeway[0])
+
+
+def test_which_of_several_is_the_largest_is_not_determined_where_float32_cannot_tell_them_apart() -> None:
+    near = [-1e-8 * (k * 5 % 16) for k in range(16)]  # their exponentials are 1, or the number before
+    index, leeway = _largest([*near[1:], near[0]])
+    assert index == 15
+    assert leeway >= 15
+
+
+@pytest.mark.parametrize("values", [[0.0, 3.0, 2.9999, 1.0], [0.0, 3.0, 1.0, 3.0], [1.0] * 7])
+def test_it_is_determined_where_float32_tells_and_of_equal_ones(values: list[float]) -> None:
+    index, leeway = _largest(values)
+    assert index == values.index(max(values))
+    assert leeway <= 1
