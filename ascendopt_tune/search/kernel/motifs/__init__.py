@@ -69,6 +69,7 @@ MOTIFS: tuple[Motif, ...] = (
     NEEDLESS_MEETING,
     SHARED_FILL,
     GROUPS_FIRST,
+    BOUND_QUEUE,  # before those that change how many tensors a queue has, and when they are given back
     DOUBLE_BUFFER,
     PING_PONG_BUFFERS,
     EARLY_FETCH,
@@ -88,7 +89,6 @@ MOTIFS: tuple[Motif, ...] = (
     SHARED_BUFFERS,
     UNNEEDED_BUFFERS,
     UNQUEUED,
-    BOUND_QUEUE,
     UNIT_FLAG,
     SCALAR_LOOP,
     COPIED_ELEMENTS,
