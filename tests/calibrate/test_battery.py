@@ -1,7 +1,7 @@
 """Calibration without silicon: the virtual NPU plays devices whose constants are drawn at random, and events with noise
 and stray outliers are all that calibration sees of them.
 
-``make calibrate-battery`` runs it for 20 devices, CI for one.
+``make calibrate-battery`` runs it for 20 devices, ``make test-all`` for one.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ from pathlib import Path
 
 from motif_rewrites import after
 
+from ascendopt_tune.nouns.operator import Pair
+from ascendopt_tune.search.kernel.motifs import MOTIFS
+from ascendopt_tune.search.kernel.rules import _compatible, rewrites_of
+
 _FOLDER = Path(__file__).parents[1] / "vnpu" / "motif_forms_eighth"
 
 
@@ -125,3 +129,13 @@ def test_two_copies_stay_where_one_is_not_the_other_ones_rest() -> None:
         ("    if (rest != 0) {\n      const", "    length = 0;\n    if (rest != 0) {\n      const"),
     ):
         assert len(after("whole-copy", _text("blocks_and_rest", (old, new)))) < 2, new
+
+
+def test_it_is_tried_together_with_others_where_another_motif_would_exclude_it() -> None:
+    """A tensor that is given back late is one for `buffer-lifetime`, too; both change that line."""
+    pair = Pair({}, {"op_kernel/kernel.cpp": _text("moved_rows")})
+    found = rewrites_of(pair, False)
+    assert found["buffer-lifetime"]
+    kept = {r.motif for r in _compatible(r for m in MOTIFS for r in found.get(m.name, ()))}
+    assert "bound-queue" in kept
+    assert "buffer-lifetime" not in kept

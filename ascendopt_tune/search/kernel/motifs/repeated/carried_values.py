@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from .....sources.cpp import Edit, Function, walk
 from ...reading.api import root
+from ...reading.counted import CountedLoop, counted_loops
 from ...reading.kernel_program import KernelProgram, flat
 from ...reading.steady import Steady
 from ..motif import Change
 
 _NAME = "carriedValue"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_COUNTED = re.compile(r"(?:[\w:]+\s+)*?([A-Za-z_]\w*)\s*=\s*(.+?)\s*;?", re.DOTALL)
 _ALWAYS = frozenset(  # a read below nothing but these is made whenever its statement runs
     [
         *("expression_statement", "declaration", "init_declarator", "assignment_expression", "binary_expression"),
@@ -31,48 +30,19 @@ _ALWAYS = frozenset(  # a read below nothing but these is made whenever its stat
 )
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """A loop over ``counter`` from ``begin`` on, by ones, while ``condition`` holds."""
-
-    node: Node
-    body: Node
-    counter: str
-    begin: str
-    condition: str
-
-
 def carried_values(kernel: KernelProgram) -> Iterator[Change]:
     """Loops that count by ones and read the same elements as their next turn."""
     facts = kernel.once(Steady)
-    for f in kernel.functions:
-        for node in walk(f.body):
-            loop = _counted(kernel, f, node) if node.type == "for_statement" else None
-            if loop is None:
-                continue
-            reads = _reads(kernel, f, loop)
-            for text, places in reads.items():
-                later = _at(loop.counter, text, f"{loop.counter} + 1")
-                if later in reads and _both_always(loop, places, reads[later]) and _steady(facts, f, loop, text):
-                    yield _carried(kernel, f, loop, text, places, reads[later])
-
-
-def _counted(kernel: KernelProgram, f: Function, node: Node) -> _Counted | None:
-    parts = [node.child_by_field_name(n) for n in ("initializer", "condition", "update", "body")]
-    begin, condition, update, body = parts
-    if begin is None or condition is None or update is None or body is None or body.type != "compound_statement":
-        return None
-    if node.parent is None or node.parent.type != "compound_statement":
-        return None
-    found = _COUNTED.fullmatch(kernel.text(f.path, begin).strip())
-    if found is None or "," in found[2]:
-        return None
-    name = found[1]
-    by_one = flat(kernel.text(f.path, update)).replace(" ", "") in (f"{name}++", f"++{name}", f"{name}+=1")
-    asked = kernel.text(f.path, condition)
-    if not by_one or not re.match(rf"\s*{name}\s*(?:<=?|!=)", asked):
-        return None
-    return _Counted(node, body, name, found[2], asked)
+    for loop in counted_loops(kernel):
+        alone = loop.node.parent is not None and loop.node.parent.type == "compound_statement"
+        if loop.step != "1" or not alone or loop.name in _WORD.findall(loop.bound):
+            continue
+        f = loop.block.function
+        reads = _reads(kernel, f, loop)
+        for text, places in reads.items():
+            later = _at(loop.name, text, f"{loop.name} + 1")
+            if later in reads and _both_always(loop, places, reads[later]) and _steady(facts, f, loop, text):
+                yield _carried(kernel, f, loop, text, places, reads[later])
 
 
 def _at(counter: str, text: str, index: str) -> str | None:
@@ -86,10 +56,10 @@ def _at(counter: str, text: str, index: str) -> str | None:
     return text[: found[0].start()] + index + text[found[0].end() :]
 
 
-def _reads(kernel: KernelProgram, f: Function, loop: _Counted) -> dict[str, list[Node]]:
+def _reads(kernel: KernelProgram, f: Function, loop: CountedLoop) -> dict[str, list[Node]]:
     """Elements that the loop reads, by their text: of tensors by GetValue, of memory by pointer."""
     out: dict[str, list[Node]] = {}
-    for node in walk(loop.body):
+    for node in walk(loop.block.node):
         is_read = node.type == "pointer_expression" and kernel.text(f.path, node).startswith("*(")
         if node.type == "call_expression":
             call = kernel.call_at(f, node)
@@ -99,12 +69,12 @@ def _reads(kernel: KernelProgram, f: Function, loop: _Counted) -> dict[str, list
     return out
 
 
-def _both_always(loop: _Counted, *reads: list[Node]) -> bool:
+def _both_always(loop: CountedLoop, *reads: list[Node]) -> bool:
     """Is each of them read in every turn, whatever else is?"""
 
     def always(node: Node) -> bool:
         parent = node.parent
-        while parent is not None and parent != loop.body:
+        while parent is not None and parent != loop.block.node:
             if parent.type not in _ALWAYS or any(c.type in ("&&", "||", "?") for c in parent.children):
                 return False
             parent = parent.parent
@@ -113,10 +83,10 @@ def _both_always(loop: _Counted, *reads: list[Node]) -> bool:
     return all(any(map(always, places)) for places in reads)
 
 
-def _steady(facts: Steady, f: Function, loop: _Counted, text: str) -> bool:
+def _steady(facts: Steady, f: Function, loop: CountedLoop, text: str) -> bool:
     """Does nothing in the loop write the tensor, or name anything else by what the read names?"""
     kernel = facts.kernel
-    inside = list(walk(loop.body))
+    inside = list(walk(loop.block.node))
     words = set(_WORD.findall(text)) - {"this", "GetValue"}
     declared = {w for n in inside if n.type == "init_declarator" for w in _WORD.findall(kernel.text(f.path, n))[:1]}
     changed = {
@@ -124,10 +94,10 @@ def _steady(facts: Steady, f: Function, loop: _Counted, text: str) -> bool:
         for n in inside
         if n.type in ("assignment_expression", "update_expression") and n.named_children
     }
-    turns = facts.turns_of(f, loop.body.named_children[0]) if loop.body.named_children else None
-    if turns is None or loop.counter in changed or words & (declared | changed):
+    turns = facts.turns_of(f, loop.block.node.named_children[0]) if loop.block.node.named_children else None
+    if turns is None or loop.name in changed or words & (declared | changed):
         return False
-    if (words - {loop.counter}) & turns.assigned or _NAME in text:
+    if (words - {loop.name}) & turns.assigned or _NAME in text:
         return False
     name = root(text)
     written = any(turns.hold(c.function, c.node) and facts.written(c, name) for c in kernel.calls)
@@ -140,16 +110,16 @@ def _global_names(kernel: KernelProgram) -> set[str]:
 
 
 def _carried(
-    kernel: KernelProgram, f: Function, loop: _Counted, text: str, first: list[Node], later: list[Node]
+    kernel: KernelProgram, f: Function, loop: CountedLoop, text: str, first: list[Node], later: list[Node]
 ) -> Change:
     data = kernel.program.files[f.path].data.decode("utf-8", "replace")
     number = 0
     while f"{_NAME}{number}" in data:
         number += 1
     carried, this = f"{_NAME}{number}", f"{_NAME}{number}OfThis"
-    begin = _at(loop.counter, text, f"({loop.begin})")
-    asked = re.sub(rf"\b{loop.counter}\b", f"({loop.begin})", loop.condition)
-    at = loop.body.start_byte + 1
+    begin = _at(loop.name, text, f"({loop.first})")
+    asked = f"({loop.first}) < {loop.bound}"
+    at = loop.block.node.start_byte + 1
     indent = kernel.indent(f.path, loop.node)
     start = f"\n{indent}  const auto {this} = {carried};\n{indent}  {carried} = {kernel.text(f.path, later[0])};"
     edits = [
