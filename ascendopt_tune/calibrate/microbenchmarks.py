@@ -126,6 +126,7 @@ def _launches(cores: int) -> Iterator[Microbenchmark]:
 _SCALAR_TIMES = {
     "flag": 4000, "vector_to_scalar": 500, "vector_by_count": 500, "vector_barrier": 500, "vector_barriers": 400,
     "all_barrier": 500, "register": 2000, "ub": 1500, "gm_hit": 1500, "gm_miss": 60, "sync_all": 20,
+    "ub_store": 3000, "ub_move": 1000, "gm_miss_move": 60,
 }  # fmt: skip
 
 
@@ -145,8 +146,9 @@ def _scalars(cores: int) -> Iterator[Microbenchmark]:
         on = cores if name == "sync_all" else 1
         yield Microbenchmark(f"scalar/{name}", "scalar", "scalar", on, (Data(), number, _SCALAR_TIMES[name]))
     yield Microbenchmark("scalar/sync_all/2", "scalar", "scalar", 2, (Data(), _cases("scalar")["sync_all"], 20))
-    for buffers, times in ((1, 0), (60, 0), (1, 400)):
-        yield Microbenchmark(f"queue/{buffers}/{times}", "queue", "queue", 1, (buffers, times))
+    for buffers, times, ring in ((1, 0, 0), (60, 0, 0), (1, 400, 0), (1, 400, 1)):
+        name = f"queue/{buffers}/{times}" + ("/ring" if ring else "")
+        yield Microbenchmark(name, "queue", "queue", 1, (buffers, times, ring))
 
 
 def _vectors() -> Iterator[Microbenchmark]:

@@ -42,6 +42,9 @@ extern "C" __global__ __aicore__ void scalar(GM_ADDR data, uint32_t which, uint3
     CASE(9, "sync_all", SyncAll();)
     CASE(10, "vector_barriers", Add(x, x, y, 64, 1, two); PipeBarrier<PIPE_V>(); PipeBarrier<PIPE_V>();
          PipeBarrier<PIPE_V>(); PipeBarrier<PIPE_V>();)
+    CASE(11, "ub_store", ub.SetValue(i % 8, sum);)
+    CASE(12, "ub_move", ub.SetValue(i % 8, ub.GetValue(8 + i % 8));)
+    CASE(13, "gm_miss_move", ub.SetValue(i % 8, gm.GetValue(at)); at = at + kLine < kSpan / 4 ? at + kLine : 0;)
   }
   ub.SetValue(0, sum + static_cast<int32_t>(value));
   PipeBarrier<PIPE_ALL>();

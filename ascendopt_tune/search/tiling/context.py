@@ -120,7 +120,7 @@ class Context:
 
 
 def _word_us(chip: Mapping[str, str | int | float]) -> float:
-    return float(chip.get("scalar.ub_access_cycles", 0.0)) / float(chip["core.clock_mhz"])
+    return float(chip.get("scalar.tiling_word_cycles", 0.0)) / float(chip["core.clock_mhz"])
 
 
 def _blocks(trial: Trial) -> int | None:

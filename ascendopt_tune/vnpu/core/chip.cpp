@@ -127,9 +127,23 @@ constexpr Count kCounts[] = {
     {"scalar.dcache_ways", &Chip::dcache_ways},
 };
 
-constexpr const char* kScalarKeys[kScalarKinds] = {
-    "issue_cycles", "ub_access_cycles", "gm_hit_cycles",       "gm_miss_cycles",       "flag_cycles",    "mask_cycles",
-    "queue_cycles", "buffer_cycles",    "matmul_start_cycles", "matmul_tiling_cycles", "message_cycles", ""};
+constexpr const char* kScalarKeys[kScalarKinds] = {"issue_cycles",
+                                                   "load_cycles",
+                                                   "ub_load_again_cycles",
+                                                   "gm_load_again_cycles",
+                                                   "store_cycles",
+                                                   "gm_miss_cycles",
+                                                   "gm_miss_again_cycles",
+                                                   "tiling_word_cycles",
+                                                   "flag_cycles",
+                                                   "mask_cycles",
+                                                   "queue_cycles",
+                                                   "queue_single_cycles",
+                                                   "buffer_cycles",
+                                                   "matmul_start_cycles",
+                                                   "matmul_tiling_cycles",
+                                                   "message_cycles",
+                                                   ""};
 
 std::string scalar_key(int kind) { return std::string("scalar.") + kScalarKeys[kind]; }
 

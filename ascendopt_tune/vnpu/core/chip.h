@@ -14,12 +14,17 @@ namespace vnpu {
 // are of the high-level Matmul; files of one's own may be older than those. Cycle: one instruction of one cycle.
 enum class ScalarKind : uint8_t {
   Issue,
-  LocalAccess,
-  GmHit,
-  GmMiss,
+  Load,         // of local memory or from the data cache, behind anything but a load
+  LocalAgain,   // of local memory, straight behind a load
+  GmAgain,      // from the data cache, straight behind a load
+  Store,        // to local memory or to a line in the data cache
+  GmMiss,       // a line that the data cache lacks, for a load or a store
+  GmMissAgain,  // the same for a load straight behind a load
+  TilingWord,   // 8 bytes of tiling data, on their way to the stack
   Flag,
   Mask,
-  Queue,
+  QueueRing,    // a call of a queue that holds several tensors
+  QueueSingle,  // of one that holds one
   Buffer,
   MatmulStart,
   MatmulTiling,

@@ -95,7 +95,7 @@ void copy_local_to_gm(void* dst, const void* src, const CopyShape& s, const char
 }
 
 // On the device: one copy to UB, MTE2 -> S flag, scalar copies to the stack, barrier (get_op_tiling of the operator
-// compiler). Only its time matters here: a load that misses the data cache, and 8 bytes per scalar load; that all cores
+// compiler). Only its time matters here: a load that misses the data cache, and words of 8 bytes; that all cores
 // load from the same address is part of the launch (launch.tiling_us).
 void load_tiling(void* dst, const void* src, uint32_t bytes) {
   const void* pc = VNPU_PC;
@@ -105,7 +105,7 @@ void load_tiling(void* dst, const void* src, uint32_t bytes) {
   std::memcpy(dst, src, bytes);
   c.trace.tiling = true;
   c.scalar(ScalarKind::GmMiss);
-  c.scalar(ScalarKind::LocalAccess, (bytes + 7) / 8);
+  c.scalar(ScalarKind::TilingWord, (bytes + 7) / 8);
 }
 
 void copy_local_to_local(void* dst, const void* src, const CopyShape& s, const char* api) {

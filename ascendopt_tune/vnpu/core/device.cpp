@@ -66,8 +66,8 @@ void memory_wait(const void* flags, const MemoryFlags& until, const char* api) {
   core().memory_wait(flags, until, api, VNPU_PC);
 }
 void memory_raise(const void* flag, uint32_t kind, const char* api) { core().memory_raise(flag, kind, api, VNPU_PC); }
-void store_barrier(bool global) { core().scalar(global ? ScalarKind::GmMiss : ScalarKind::LocalAccess); }
-void queue_cost() { core().scalar(ScalarKind::Queue); }
+void store_barrier(bool global) { core().scalar(global ? ScalarKind::GmMiss : ScalarKind::Load); }
+void queue_cost(bool ring) { core().scalar(ring ? ScalarKind::QueueRing : ScalarKind::QueueSingle); }
 void scalar_cost(double cycles) {
   if (!(cycles >= 0)) misuse("scalar_cost", "a cost can't be negative");
   core().scalar(ScalarKind::Cycle, cycles);

@@ -234,11 +234,16 @@ void HazardTracker::gm(const Access& access) {
   const uint64_t begin = access.canonical, end = begin + range.span();
   const GmPending now{begin,          end,      range.bytes,  is_dense(range) ? 0 : range.stride,
                       current_epoch_, current_, access.atomic};
+  // The scalar unit does one thing after another, and has what it loads before anything else begins.
+  const bool scalar = current_.pipe == Pipe::S;
   check_pending(gm_writes_, now, true);
+  if (!scalar) check_pending(scalar_writes_, now, true);
   if (access.write) check_pending(gm_reads_, now, false);
-  auto& mine = access.write ? gm_writes_ : gm_reads_;
-  if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
-  mine.push_back(now);
+  if (!scalar || access.write) {
+    auto& mine = scalar ? scalar_writes_ : access.write ? gm_writes_ : gm_reads_;
+    if (mine.size() >= kMaxPending) mine.erase(mine.begin(), mine.begin() + kMaxPending / 2);
+    mine.push_back(now);
+  }
   if (!report_) return;
   if (access.cached) return through_cache(access);
   past_cache(access);

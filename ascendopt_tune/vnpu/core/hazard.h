@@ -199,7 +199,7 @@ class HazardTracker {
   std::vector<std::vector<AccessSite>> sites_;  // per pipe, by instruction number - 1 (only while reporting)
   Shadows& shadows_;
   std::vector<Flag> flags_;
-  std::vector<GmPending> gm_reads_, gm_writes_;
+  std::vector<GmPending> gm_reads_, gm_writes_, scalar_writes_;
   // The next barrier between cores: a flag that is set, or a meeting. `clock`: the instructions complete there.
   void release(const Clock& clock);
   size_t first_open_ = 0;  // accesses before it are complete at some barrier

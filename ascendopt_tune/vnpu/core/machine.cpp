@@ -190,8 +190,18 @@ void Core::scalar_instruction(const char* api, const void* pc, const Access& acc
   tell(e);
 }
 
-ScalarKind Core::cached(uint64_t canonical) {
-  if (!options.timing) return ScalarKind::GmHit;
+// What is loaded straight behind a load is asked for before that one is there: the trace shows only that nothing was
+// stored, issued or waited for in between, not the kernel's own arithmetic.
+ScalarKind Core::access_cost(bool local, bool write, uint64_t canonical) {
+  const bool there = local || cached(canonical);
+  if (write) return there ? ScalarKind::Store : ScalarKind::GmMiss;
+  if (!there) return loading_ ? ScalarKind::GmMissAgain : ScalarKind::GmMiss;
+  if (!loading_) return ScalarKind::Load;
+  return local ? ScalarKind::LocalAgain : ScalarKind::GmAgain;
+}
+
+bool Core::cached(uint64_t canonical) {
+  if (!options.timing) return true;
   if (dcache_.empty()) dcache_.assign(chip.dcache_bytes / chip.dcache_line_bytes, ~0ull);
   const uint64_t line = canonical / chip.dcache_line_bytes;
   // Lines of a set stand in the order of their last use; the last one leaves.
@@ -201,7 +211,7 @@ ScalarKind Core::cached(uint64_t canonical) {
   const bool hit = *place == line;
   std::rotate(set, place, place + 1);
   *set = line;
-  return hit ? ScalarKind::GmHit : ScalarKind::GmMiss;
+  return hit;
 }
 
 void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* api, const void* pc, bool through) {
@@ -223,7 +233,8 @@ void Core::scalar_access(const void* p, uint32_t bytes, bool write, const char* 
     write ? gm_written(p, bytes) : unwritten.scalar_load(site, *in, begin, bytes);
   }
   const Access access{range, write, !local, false, canonical, through && !local};
-  scalar_instruction(api, pc, access, local ? ScalarKind::LocalAccess : cached(canonical));
+  scalar_instruction(api, pc, access, access_cost(local, write, canonical));
+  loading_ = !write;
 }
 
 void Core::clean_cache(const void* p, bool all) {

@@ -117,6 +117,7 @@ class Core {
   // Scalar work that no memory observer needs to see.
   void scalar(ScalarKind kind, double times = 1) {
     scalar_pending_.counts[static_cast<size_t>(kind)] += static_cast<float>(times);
+    loading_ = false;
   }
   // What the core's system counter says: ticks of Chip::system_counter_mhz since the core began, as if it were alone; 0
   // while no times are modelled.
@@ -311,7 +312,8 @@ class Core {
   void tell(const Event& event);
   void time(const Event& event);
   void scalar_instruction(const char* api, const void* pc, const Access& access, ScalarKind cost);
-  ScalarKind cached(uint64_t canonical);  // what a scalar access to global memory finds in the data cache
+  ScalarKind access_cost(bool local, bool write, uint64_t canonical);
+  bool cached(uint64_t canonical);  // a scalar access to global memory finds its line in the data cache, or brings it
   // Addresses of what a kernel asks for and a memory doesn't have: no memory of the host is there.
   static constexpr uint64_t kBeyond = 0xf000000000000000;
   static uint8_t* beyond(Memory memory, uint64_t offset) {
@@ -341,6 +343,7 @@ class Core {
   Crossing& crossing_;
   std::vector<uint32_t> crossed_, awaited_;  // by flag: how often this core has set it (mode 0), and waited for it
   ScalarWork scalar_pending_;
+  bool loading_ = false;             // a load was the last that the scalar unit did
   uint32_t in_vain_ = 0;             // looks for a message that led to nothing, since the last that was done
   std::unique_ptr<OwnClock> clock_;  // from the first time somebody asks
   const Allocation* recent_[4] = {};

@@ -206,7 +206,7 @@ void accumulate_as(LocalCall& call, const Reduction& r, const RepeatLanes& lanes
   }
   call.core.accumulator = bits_of<T>(sum);
   call.write_register(Register::Accumulator);
-  call.issue("ReduceRepeatSum", r.dtype, lanes.repeats());
+  call.issue("ReduceAccumulate", r.dtype, lanes.repeats());
 }
 
 }  // namespace

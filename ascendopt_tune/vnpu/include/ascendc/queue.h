@@ -92,7 +92,7 @@ class TQueBind {
   template <typename T>
   ASCENDC_INLINE void DeQue(LocalTensor<T>& tensor) {
     static_assert(depth == 0, "TQue::DeQue(tensor): only with a queue of depth 0");
-    vnpu::queue_cost();
+    vnpu::queue_cost(depth > 1);
     detail::Buffer* b = buffer_of(tensor.handle(), "TQue::DeQue");
     if (!of_other_core()) vnpu::wait_flag(pipes.src, pipes.dst, b->filled_event);
     b->state = detail::Buffer::InUse;
@@ -100,7 +100,7 @@ class TQueBind {
 
   template <typename T>
   ASCENDC_INLINE void FreeTensor(const LocalTensor<T>& tensor) {
-    vnpu::queue_cost();
+    vnpu::queue_cost(depth > 1);
     detail::Buffer* b = buffer_of(tensor.handle(), "TQue::FreeTensor");
     if (b->state == detail::Buffer::Free) vnpu::misuse("TQue::FreeTensor", "the tensor was freed already");
     b->state = detail::Buffer::Free;
@@ -212,7 +212,7 @@ class TQueBind {
   }
   template <typename T>
   ASCENDC_INLINE void allocate(LocalTensor<T>& tensor) {
-    vnpu::queue_cost();
+    vnpu::queue_cost(depth > 1);
     detail::Buffer* b = nullptr;
     for (int32_t i = 0; i < count_ && !b; i++) {
       detail::Buffer* candidate = buffers_ + (next_ + i) % count_;
@@ -230,7 +230,7 @@ class TQueBind {
     bind(tensor, b);
   }
   ASCENDC_INLINE bool push(detail::PipePair way, TBufHandle buffer) {
-    vnpu::queue_cost();
+    vnpu::queue_cost(depth > 1);
     detail::Buffer* b = buffer_of(buffer, "TQue::EnQue");
     if (b->state != detail::Buffer::Taken && b->state != detail::Buffer::InUse)
       vnpu::misuse("TQue::EnQue", "the tensor was not allocated from this queue, or is queued already");
@@ -246,7 +246,7 @@ class TQueBind {
     return true;
   }
   ASCENDC_INLINE detail::Buffer* pull(detail::PipePair way) {
-    vnpu::queue_cost();
+    vnpu::queue_cost(depth > 1);
     if (used_ == 0)  // an error by the AscendC reference (DeQue); a device goes on (asc-devkit, kernel_tquebind_impl.h)
       vnpu::misuse("TQue::DeQue",
                    "the queue is empty: CANN's CPU debugging stops here, and a device's core goes on with "

@@ -62,7 +62,7 @@ struct MemoryFlags {
 void memory_wait(const void* flags, const MemoryFlags& until, const char* api);
 void memory_raise(const void* flag, uint32_t kind, const char* api);  // behind what MTE3 has been given
 void store_barrier(bool global);  // the scalar unit waits until what it has stored, to global memory or not, is there
-void queue_cost();                // bookkeeping of one queue operation on the scalar unit
+void queue_cost(bool ring);       // bookkeeping of one queue operation on the scalar unit; `ring`: of several tensors
 void scalar_cost(double cycles);
 // Ticks of the system counter since this core began, modelled.
 int64_t system_counter();
