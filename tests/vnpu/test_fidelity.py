@@ -26,7 +26,7 @@ FAST = (
     *("bank_conflict_ub/1", "bank_conflict_ub/2", "bank_conflict_ub/5", "bank_conflict_nd2nz/2", "empty"),
     *("mhc_expand_forward", "mhc_expand_backward", "sinkhorn_1x8", "sinkhorn_1024x8", "add_rms_norm", "square_sum"),
 )
-ASKED_BLIND = ("tiles", "one_row_at_a_time", "bits_by_scalars", "rows_divided", "padded_rows")
+ASKED_BLIND = ("tiles", "one_row_at_a_time", "bits_by_scalars", "rows_divided", "padded_rows", "scalar_walks")
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
 

@@ -53,6 +53,14 @@ def test_a_piece_that_is_filled_up_is_read_by_itself_the_faster_the_longer_it_is
     assert 23 < long * clock / 4096 < 27
 
 
+def test_walks_of_the_scalar_unit_are_in_their_order() -> None:
+    """Cycles a load, published 4.1, 27.8 and 91.8: written out, compared within a cached line, compared anywhere."""
+    loads = {"taps": 2000 * 42, "abreast": 65536, "compared": 65536}
+    found = {one.scenario.name.rpartition("/")[2]: one for one in run(*(f"scalar_walks/{name}" for name in loads))}
+    out, line, anywhere = (found[k].profile.aiv_scalar_time_us * found[k].clock_mhz / n for k, n in loads.items())
+    assert out < 10 < line < 30 < anywhere < 95
+
+
 def test_rows_of_others_are_asked_for_by_name() -> None:
     found = operators.read(operators.OF_OTHERS)
     assert len({r.id for r in found}) == len(found) == 17

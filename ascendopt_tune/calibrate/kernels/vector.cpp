@@ -74,6 +74,8 @@ extern "C" __global__ __aicore__ void vector(uint32_t which, uint32_t times, uin
     ROW(27, "ReduceRepeat.any", WholeReduceMax(f.z, f.x, 64, repeats, 1, 1, 8))
     ROW(38, "ReduceRepeatSum.any", WholeReduceSum(f.z, f.x, 64, repeats, 1, 1, 8))
     ROW(39, "ReduceRepeatSum.half", WholeReduceSum(h.z, h.x, 128, repeats, 1, 1, 8))
+    ROW(48, "ReduceAccumulate.any", ReduceSum(f.z, f.x, f.y, 64 * repeats))
+    ROW(49, "ReduceAccumulate.half", ReduceSum(h.z, h.x, h.y, 128 * repeats))
     ROW(46, "ReduceDataBlockSum.half", BlockReduceSum(h.z, h.x, repeats, 128, 1, 1, 8))
     ROW(47, "ReduceDataBlockSum.any", BlockReduceSum(f.z, f.x, repeats, 64, 1, 1, 8))
     ROW(28, "ReduceDataBlock.half", BlockReduceMax(h.z, h.x, repeats, 128, 1, 1, 8))
