@@ -49,7 +49,8 @@ def test_rows_outside_their_limits_are_known() -> None:
     told = re.search(r"their median error is ([\d.]+) %", DOCS.read_text())
     assert told is not None
     assert float(told[1]) <= 5
-    # Without the rows that were asked blind, of which test_fidelity_vector.py knows what is missed.
+    # Without the rows that were asked blind, of which test_fidelity_vector.py knows what is missed (with the seven of
+    # scalar_walks it is 4.3, and was 4.1 before their constants).
     rows = re.findall(r"^\| \S+ \| (\S+) \| .* \| ([+-][\d.]+) \| [\d.]+ \| (?:held|missed) ", DOCS.read_text(), re.M)
     known = [abs(float(error)) for name, error in rows if name.split("/")[0] not in ASKED_BLIND]
     assert len(known) >= 534

@@ -168,13 +168,13 @@ def test_dirty_lines_that_make_room_for_a_read_take_bandwidth_of_hbm_not_of_the_
         acl.free(z)
 
 
-def test_lines_that_the_kernel_before_left_dirty_take_bandwidth_of_hbm() -> None:
+@pytest.mark.parametrize(("part", "written"), [("ascend910b1", 1.0), ("ascend910b2", 1.27)])
+def test_lines_that_the_kernel_before_left_dirty_take_bandwidth_of_hbm(part: str, written: float) -> None:
     """Behind a kernel that filled L2, reads of many cores wait for its output to leave; those of one core don't."""
     acl = device()
     function = acl.load(acl.compile(DIRTY, "dirty.cpp", ["--cce-auto-sync=off"])).function("dirty")
     x, z = acl.malloc(48 << 20), acl.malloc(48 * 32768)
-    chip = load_chip("ascend910b2")
-    options = LaunchOptions(chip=chip.option, hazards=False, state="flushed")
+    options = LaunchOptions(chip=load_chip(part).option, hazards=False, state="flushed")
 
     def slower(readers: int) -> float:
         acl.launch(function, 48, [x, z, ctypes.c_uint32(48 * 32768), ctypes.c_uint32(readers)], options=options)
@@ -184,8 +184,7 @@ def test_lines_that_the_kernel_before_left_dirty_take_bandwidth_of_hbm() -> None
 
     try:
         assert slower(1) == pytest.approx(1, abs=0.02)
-        written = chip.values["memory.write_back_cost"]  # what a byte of it takes of HBM
-        assert 1.15 < slower(48) <= 1 + float(written) / 3
+        assert 1.15 < slower(48) <= 1 + written / 3  # what a byte of it takes of HBM, a read one being 1
     finally:
         acl.free(x)
         acl.free(z)

@@ -1,11 +1,11 @@
 // One core's share of kernels that leave all work to the scalar unit, of float, in global memory (x, w, y) or in UB.
-//   WAY  which of the walks below; a kernel of the source of each is named in silicon.csv
+//   WAY     which of the walks below; silicon.csv names the kernel that each repeats
+//   AMOUNT  columns, rows, channels or elements
 #include "kernel_operator.h"
 
 using namespace AscendC;
 
-constexpr uint32_t kCompared = 0, kSummed = 1, kAbreast = 2, kTaps = 3, kAlong = 4, kThrough = 5, kScan = 6,
-                   kProducts = 7, kDots = 8;
+constexpr uint32_t kCompared = 0, kSummed = 1, kAbreast = 2, kTaps = 3, kThrough = 4, kScan = 5, kProducts = 6;
 constexpr uint32_t kRows = 4096, kStep = 4095;  // of a matrix that is walked along its columns
 
 struct Walks {
@@ -61,14 +61,6 @@ struct Walks {
       }
   }
 
-  // Sums of what lies one behind the other, four at a time.
-  __aicore__ inline void Along(uint32_t count) {
-    float sums[4] = {};
-    for (uint32_t at = 0; at < count; at += 4)
-      for (uint32_t i = 0; i < 4; i++) sums[i] += x.GetValue(at + i);
-    y.SetValue(0, sums[0] + sums[1] + sums[2] + sums[3]);
-  }
-
   // Elements to UB twice, and from UB back: pieces of 256 of as many channels, each with its plane.
   __aicore__ inline void Through(uint32_t channels) {
     for (uint32_t pass = 0; pass < 2; pass++)
@@ -94,15 +86,6 @@ struct Walks {
     float product = 1;
     for (uint32_t at = 0; at < count; at++) a.SetValue(at % 4096, product *= a.GetValue(at % 4096));
   }
-
-  // Products of rows of 64 in UB, added up: two loads a turn.
-  __aicore__ inline void Dots(uint32_t rows) {
-    for (uint32_t row = 0; row < rows; row++) {
-      float sum = 0;
-      for (uint32_t i = 0; i < 64; i++) sum += a.GetValue(i) * b.GetValue(row % 7 * 64 + i);
-      b.SetValue(1024 + row % 7, sum);
-    }
-  }
 };
 
 extern "C" __global__ __aicore__ void scalar_walks(GM_ADDR x, GM_ADDR w, GM_ADDR y) {
@@ -126,9 +109,7 @@ extern "C" __global__ __aicore__ void scalar_walks(GM_ADDR x, GM_ADDR w, GM_ADDR
   if constexpr (WAY == kSummed) walks.Summed(AMOUNT);
   if constexpr (WAY == kAbreast) walks.Abreast(AMOUNT);
   if constexpr (WAY == kTaps) walks.Taps(AMOUNT);
-  if constexpr (WAY == kAlong) walks.Along(AMOUNT);
   if constexpr (WAY == kThrough) walks.Through(AMOUNT);
   if constexpr (WAY == kScan) walks.Scan(AMOUNT);
   if constexpr (WAY == kProducts) walks.Products(AMOUNT);
-  if constexpr (WAY == kDots) walks.Dots(AMOUNT);
 }

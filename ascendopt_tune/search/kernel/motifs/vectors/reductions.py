@@ -165,9 +165,9 @@ def _slower(kernel: KernelProgram) -> Iterator[Change]:
 ADD_TREE = Motif(
     name="add-tree",
     title="Reductions by halves",
-    description="ReduceSum, ReduceMax and ReduceMin take 7 cycles for each register of 256 bytes and hand the result "
-    "through the scalar unit. Adding (or comparing) the upper half to the lower one until one register is left takes "
-    "one cycle a register; the last one is reduced by WholeReduceSum.",
+    description="ReduceMax and ReduceMin take 7 cycles for each register of 256 bytes, ReduceSum half of that, and "
+    "hand the result through the scalar unit. Adding (or comparing) the upper half to the lower one until one register "
+    "is left takes one cycle a register; the last one is reduced by WholeReduceSum.",
     bottlenecks=("vector", "scalar round trips", "no overlap"),
     preconditions="More than one register; nobody reads the elements afterwards, or the reduction's room holds half "
     "of them. Sums come out in another order.",
